@@ -1,0 +1,1 @@
+"""The model-facing half of midfill: requests in, filled middles out. Knows neither LSP nor any editor."""
