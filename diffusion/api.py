@@ -37,9 +37,9 @@ class ContextItem:
 
 @dataclass(frozen=True, kw_only=True)
 class FillRequest:
-    """Fill the middle between `prefix` and `suffix`. Text is Unicode without lone surrogates, line ends as in the file.
+    """Fill the middle between `prefix` and `suffix`, both Unicode without lone surrogates.
 
-    `language` is an LSP language id, `path` is shown to the model (file name, at most a few folders).
+    Line ends may be any; middles come back with "\\n". `language` is an LSP language id, `path` is shown to the model (file name, at most a few folders).
     `mode` "line" forbids newlines in the middle beyond the one that `replace_before` rewrites; "block" allows
     `max_lines` lines. `n` candidates at most are returned, best first. `deadline_ms` counts from the arrival of the
     request at the engine; None waits until the fill is done. `start` is text to warm-start the slot from.
@@ -93,8 +93,9 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A finished middle. `text` replaces the `replace_before` characters directly before the cursor (whitespace only)
-    and is inserted at the cursor. `confidence`: calibrated probability of being exactly what the author wrote."""
+    """A finished middle. `text` replaces the `replace_before` characters directly before the cursor; they are spaces
+    and tabs of the cursor's own line. `confidence`: calibrated probability of being exactly what the author wrote, or
+    None where the profile has no calibration."""
 
     text: str
     replace_before: int = 0
