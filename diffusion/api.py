@@ -39,12 +39,12 @@ class ContextItem:
 class FillRequest:
     """Fill the middle between `prefix` and `suffix`, both Unicode without lone surrogates.
 
-    Line ends may be any; middles come back with "\\n". `language` is an LSP language id, `path` is shown to the model (file name, at most a few folders).
-    `mode` "line" forbids newlines in the middle beyond the one that `replace_before` rewrites; "block" allows
-    `max_lines` lines. `n` candidates at most are returned, best first. `deadline_ms` counts from the arrival of the
-    request at the engine; None waits until the fill is done. `start` is text to warm-start the slot from.
-    `drafts` asks for a draft after every denoising step, `cells` for the state of each slot position in them.
-    `steps` bounds the denoising steps of each canvas (None: the profile's default).
+    Line ends may be any; middles come back with "\\n". `language` is an LSP language id; `path` is shown to the model
+    (file name, at most a few folders). `mode` "line" forbids newlines in the middle, "block" allows `max_lines` lines.
+    `n` candidates at most are returned, best first. `deadline_ms` counts from the arrival of the request at the
+    engine; None waits until the fill is done. `start` is text to warm-start the slot from. `drafts` asks for a draft
+    after every denoising step, `cells` for the state of each slot position in them. `steps` bounds the denoising steps
+    of each canvas (None: the profile's default).
     """
 
     id: str

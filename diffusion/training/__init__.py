@@ -1,1 +1,1 @@
-"""Everything that makes the embedded model: corpus, tokenizer, examples, objective, trainer. Never imported to serve."""
+"""What makes the embedded model: corpus, tokenizer, examples, objective, trainer. Never imported to serve."""
