@@ -1,0 +1,306 @@
+"""The engine process: HTTP on a Unix socket around one resident model. Routes, leases, idle exit, log.
+
+    python -I -m diffusion.server --socket PATH --profile NAME [--idle SECONDS] [--log FILE] [--foreground]
+
+    GET  /health      the status, at any time
+    GET  /v1/events   the status after every change, a line of JSON each, until the engine stops. While a client reads
+                      this it holds a lease: the engine does not end for lack of work
+    POST /v1/fill     a request as JSON; drafts and then one result or error, a line of JSON each. Closing the
+                      connection cancels. While the model loads, the request waits for it, up to its deadline
+    POST /v1/stop     end: no new requests, the running one finishes
+
+The socket is bound before the model is loaded, so that `loading` can be answered. The process keeps an exclusive lock
+beside the socket while it lives; a second one for the same socket ends at once and quietly. A model that cannot be
+loaded leaves a process that says why. Code is never written to the log. Knows no tokens and no documents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import importlib.metadata
+import logging
+import logging.handlers
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import filelock
+import psutil
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from diffusion.api import DISTRIBUTION, EngineError, FillRequest, Progress, Status, to_json
+from diffusion.scheduler import ModelEngine, Scheduler
+from diffusion.wire import ERROR_HANDLERS, Lines, parse_fill, read_body
+
+DRAIN_SECONDS = 10
+"""How long a stopping engine lets the running request finish."""
+KEEP_ALIVE_SECONDS = 3600
+"""Clients close idle connections, not the engine: a request must not meet a connection that is just being closed."""
+
+Load = Callable[[str, Callable[[Progress], None]], ModelEngine]
+
+log = logging.getLogger("midfill.engine")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How the process was started. `idle` in seconds, 0: never end by itself."""
+
+    socket: Path
+    profile: str
+    idle: float = 300.0
+    log: Path | None = None
+    foreground: bool = False
+
+
+class EngineServer:
+    """The routes, and when the process ends. Lives on one event loop."""
+
+    def __init__(self, options: Options, load: Load) -> None:
+        self._options = options
+        self._scheduler = Scheduler(lambda on_progress: load(options.profile, on_progress), self._changed)
+        self._started = time.monotonic()
+        self._watchers: set[asyncio.Event] = set()
+        self._filling = 0
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._stopping = asyncio.Event()
+        self._logged_state = ""
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Answer on a bound socket until stopped by a request, a signal, or for lack of work."""
+        app = Starlette(
+            routes=[
+                Route("/health", self.health, methods=["GET"]),
+                Route("/v1/events", self.events, methods=["GET"]),
+                Route("/v1/fill", self.fill, methods=["POST"]),
+                Route("/v1/stop", self.stop_route, methods=["POST"]),
+            ],
+            exception_handlers=ERROR_HANDLERS,
+        )
+        config = uvicorn.Config(
+            app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=DRAIN_SECONDS, server_header=False,
+        )  # fmt: skip
+        server = _Server(config)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self.stop)
+        model = asyncio.create_task(self._scheduler.run())
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        stopping = asyncio.create_task(self._stopping.wait())
+        self._reconsider_idle()
+        await asyncio.wait([serving, stopping, model], return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        await serving
+        stopping.cancel()
+        model.cancel()
+        await asyncio.wait([model, stopping])
+        if not model.cancelled() and (error := model.exception()):
+            raise error
+
+    def stop(self) -> None:
+        log.info("stopping")
+        self._scheduler.close()
+        self._stopping.set()
+
+    def status(self) -> Status:
+        scheduler = self._scheduler
+        error = scheduler.error
+        detail = f"{error.message}: {error.hint}" if error and error.hint else error.message if error else ""
+        return Status(
+            state=scheduler.state,
+            detail=detail,
+            progress=scheduler.progress,
+            model=scheduler.engine.name if scheduler.engine else self._options.profile,
+            device=scheduler.engine.device if scheduler.engine else "",
+            version=importlib.metadata.version(DISTRIBUTION),
+            pid=os.getpid(),
+            uptime=time.monotonic() - self._started,
+            memory=psutil.Process().memory_info().rss,
+            clients=len(self._watchers),
+            requests=scheduler.requests,
+            log=str(self._options.log or ""),
+        )
+
+    # --- routes
+
+    async def health(self, request: Request) -> Response:
+        return JSONResponse(to_json(self.status()))
+
+    async def events(self, request: Request) -> Response:
+        return Lines(self._statuses())
+
+    async def fill(self, request: Request) -> Response:
+        arrived = time.monotonic()
+        return Lines(self._fill(parse_fill(await read_body(request)), arrived))
+
+    async def stop_route(self, request: Request) -> Response:
+        asyncio.get_running_loop().call_soon(self.stop)
+        return JSONResponse(to_json(self.status()))
+
+    # --- what they stream
+
+    async def _statuses(self) -> AsyncGenerator[Any, None]:
+        """The status now and after changes. A slow reader gets fewer of them, never a backlog."""
+        changed = asyncio.Event()
+        self._watchers.add(changed)
+        self._reconsider_idle()
+        try:
+            while not self._stopping.is_set():
+                yield self.status()
+                await changed.wait()
+                changed.clear()
+            yield self.status()
+        finally:
+            self._watchers.discard(changed)
+            self._reconsider_idle()
+
+    async def _fill(self, request: FillRequest, arrived: float) -> AsyncGenerator[Any, None]:
+        self._filling += 1
+        self._reconsider_idle()
+        try:
+            async with contextlib.aclosing(self._scheduler.fill(request, arrived=arrived)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._filling -= 1
+            self._reconsider_idle()
+
+    # --- leases and idleness
+
+    def _changed(self) -> None:
+        state = self._scheduler.state
+        if state not in ("busy", self._logged_state):
+            self._logged_state = state
+            log.info("%s %s", state, self.status().detail)
+        for watcher in self._watchers:
+            watcher.set()
+
+    def _reconsider_idle(self) -> None:
+        """Start the idle time anew if nobody holds a lease or waits for an answer."""
+        if self._idle_timer:
+            self._idle_timer.cancel()
+            self._idle_timer = None
+        if self._options.idle > 0 and not self._watchers and not self._filling:
+            self._idle_timer = asyncio.get_running_loop().call_later(self._options.idle, self.stop)
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to EngineServer: uvicorn raises them again at the end, before the socket is cleaned up."""
+        yield
+
+
+# --- the process
+
+
+def serve(options: Options, load: Load) -> int:
+    """Run an engine until it ends; the exit code. Another engine on the same socket: 0 at once, nothing is done.
+
+    Raises EngineError when the socket cannot be had.
+    """
+    _start_log(options)
+    with contextlib.ExitStack() as stack:
+        folder = options.socket.parent
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = folder.stat()
+            if found.st_uid != os.getuid() or found.st_mode & 0o077:
+                hint = "it must be yours alone (mode 0700)"
+                raise EngineError(f"the folder {folder} can be entered by others", hint, "unavailable")
+            lock = filelock.FileLock(options.socket.with_suffix(".lock"), timeout=0, mode=0o600)
+            stack.enter_context(lock.acquire())
+            listener = stack.enter_context(_bind(options.socket))
+        except filelock.Timeout:
+            log.info("another engine serves %s", options.socket)
+            return 0
+        except OSError as error:
+            hint = "set MIDFILL_RUNTIME_DIR to a folder of yours with a short path"
+            raise EngineError(
+                f"no socket at {options.socket}: {error.strerror or error}", hint, "unavailable"
+            ) from error
+        log.info(
+            "version %s, pid %d, profile %s", importlib.metadata.version(DISTRIBUTION), os.getpid(), options.profile
+        )
+        asyncio.run(EngineServer(options, load).serve(listener))
+    log.info("stopped")
+    return 0
+
+
+@contextlib.contextmanager
+def _bind(path: Path) -> Iterator[socket.socket]:
+    """A listening socket that only the user can open. The lock is held, so one that is there already is stale."""
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(before)
+    listener.listen(128)
+    try:
+        yield listener
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _start_log(options: Options) -> None:
+    """To the file, rotated, and in the foreground to the terminal. No file, no log: that must not stop an engine."""
+    handlers: list[logging.Handler] = [logging.StreamHandler()] if options.foreground else []
+    if options.log:
+        with contextlib.suppress(OSError):
+            options.log.parent.mkdir(parents=True, exist_ok=True)
+            handlers.append(logging.handlers.RotatingFileHandler(options.log, maxBytes=1_000_000, backupCount=2))
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", handlers=handlers)
+    logging.raiseExceptions = False  # a full disk
+    logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it logs messages of exceptions, which may quote code
+
+
+def parse_options(argv: Sequence[str] | None) -> Options:
+    parser = argparse.ArgumentParser(prog="python -I -m diffusion.server", description="The engine process of midfill.")
+    parser.add_argument("--socket", type=Path, required=True)
+    parser.add_argument("--profile", required=True)
+    parser.add_argument("--idle", type=float, default=300.0, help="seconds without a client until it ends; 0: never")
+    parser.add_argument("--log", type=Path)
+    parser.add_argument("--foreground", action="store_true", help="log to the terminal as well")
+    return Options(**vars(parser.parse_args(argv)))
+
+
+def main(argv: Sequence[str] | None = None, load: Load | None = None) -> int:
+    """The process: options, then an engine until it ends. `load` stands in for the real model in tests."""
+    options = parse_options(argv)
+    try:
+        return serve(options, load or _load)
+    except EngineError as error:
+        print(f"{error.message}: {error.hint}", file=sys.stderr)
+        return 1
+
+
+def _load(profile: str, on_progress: Callable[[Progress], None]) -> ModelEngine:
+    from diffusion import engine  # seconds of torch, after the socket answers
+
+    return engine.load(profile, on_progress)
+
+
+def leave(code: int) -> NoReturn:
+    """End now: an ordinary exit would wait for the model's thread, which may be loading for a long time."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    leave(main())

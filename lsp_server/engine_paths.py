@@ -1,0 +1,106 @@
+"""Where the engine of a profile has its socket, lock and log, and whether the socket's folder can be trusted.
+
+Every process of the user computes the same paths, so that all find the same engine; package and protocol version are
+part of the names, so that two versions never meet. Knows no HTTP and starts nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import re
+import stat
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from diffusion.api import DISTRIBUTION, PROTOCOL_VERSION, BadRequest, EngineError
+
+RUNTIME_DIR_VARIABLE = "MIDFILL_RUNTIME_DIR"
+SOCKET_PATH_LIMIT = 103
+"""Bytes in a socket's address: 103 on macOS, 107 on Linux."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnginePaths:
+    """The files of one engine. `lock` is held by the engine as long as it lives."""
+
+    socket: Path
+    lock: Path
+    log: Path
+
+
+def engine_paths(profile: str) -> EnginePaths:
+    """Raises BadRequest for a name that is not one, EngineError when no socket address is short enough."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", profile):
+        raise BadRequest(f"not the name of a profile: {profile!r}", "for example: embedded")
+    stem = f"engine-{importlib.metadata.version(DISTRIBUTION)}-p{PROTOCOL_VERSION}-{profile}"
+    path = runtime_folder() / f"{stem}.sock"
+    if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
+        digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+        path = Path(tempfile.gettempdir()) / f"{DISTRIBUTION}-{os.getuid()}" / f"{digest}.sock"
+        if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
+            hint = f"set {RUNTIME_DIR_VARIABLE} to a folder of yours with a short path"
+            raise EngineError(f"too long for the address of a socket: {path}", hint, "unavailable")
+    log = platformdirs.user_log_path(DISTRIBUTION) / f"{stem}.log"
+    return EnginePaths(socket=path, lock=path.with_suffix(".lock"), log=log)
+
+
+def socket_path(profile: str) -> Path:
+    """The engine's socket; see engine_paths."""
+    return engine_paths(profile).socket
+
+
+def runtime_folder() -> Path:
+    """The user's folder for sockets, without making it. Raises EngineError."""
+    if override := os.environ.get(RUNTIME_DIR_VARIABLE):
+        return Path(override).absolute()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # XDG_RUNTIME_DIR is unset on many machines; the folder in its place is checked
+        try:
+            return platformdirs.user_runtime_path(DISTRIBUTION)
+        except OSError as error:
+            hint = f"set {RUNTIME_DIR_VARIABLE} to a folder of yours"
+            raise EngineError(f"no folder for the engine's socket: {error}", hint, "unavailable") from error
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that only the user can enter. Raises EngineError when that is not possible."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        hint = f"make it writable, or set {RUNTIME_DIR_VARIABLE} to a folder of yours"
+        raise EngineError(f"cannot make the folder {folder}: {error.strerror}", hint, "unavailable") from error
+    check_private(folder)
+
+
+def check_private(folder: Path) -> None:
+    """Whether what lies in a folder is the user's own: else somebody else's socket would be read as ours.
+
+    A folder that does not exist is in order. Raises EngineError.
+    """
+    try:
+        found, above = folder.lstat(), folder.parent.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise EngineError(f"cannot look at {folder}: {error.strerror}", "", "unavailable") from error
+    mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and above.st_uid in (0, os.getuid())
+    if not mine or found.st_mode & 0o077:
+        hint = f"remove it, or set {RUNTIME_DIR_VARIABLE} to a folder that is yours alone (mode 0700)"
+        raise EngineError(f"not a private folder: {folder}", hint, "unavailable")
+
+
+def last_line(log: Path) -> str:
+    """What a log says last, or nothing."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, log.stat().st_size - 4096))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
