@@ -1,0 +1,97 @@
+"""The command `midfill`: a table subcommand -> function, imported only when it is called.
+
+Knows the names of the functions and nothing of what they do. Importing this module loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "complete": ("lsp_server.commands.complete:main", "complete at FILE:LINE:COLUMN and print what the model writes"),
+    "demo": ("lsp_server.commands.demo:main", "watch masked spans in real source files denoise into code"),
+    "lsp": ("lsp_server.server:main", "run the language server on standard input and output (editors start this)"),
+    "engine": ("lsp_server.commands.engine:main", "start, stop or look at the process that holds the model"),
+    "doctor": ("lsp_server.commands.doctor:main", "show what is installed, which device and model, where the log is"),
+    "train": ("diffusion.training.train:main", "train the embedded model"),
+}
+
+HELP = f"""\
+usage: midfill COMMAND [ARGUMENTS]
+
+midfill completes code in the middle: a text-diffusion model fills the span between what stands before the cursor
+and what stands after it. Everything runs on this machine.
+
+commands:
+{"".join(f"  {name:<10} {text}\n" for name, (_, text) in COMMANDS.items())}
+first steps:
+  midfill demo                       see it work
+  midfill complete app.py:12:9       one completion: line 12, column 9, both counted from 1
+  midfill doctor                     if something does not work
+
+In an editor: let it start `midfill lsp` as a language server. `midfill COMMAND --help` explains a command.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one subcommand and return its exit code: 0 done, 1 failed, 2 called wrongly, 130 interrupted."""
+    _forget_working_directory()
+    arguments = sys.argv[1:] if argv is None else argv
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(HELP, end="")
+        return 0 if arguments else 2
+    if arguments[0] in ("-V", "--version"):
+        print(f"midfill {_version()}")
+        return 0
+    if arguments[0] not in COMMANDS:
+        return _fail(f"unknown command {arguments[0]!r}", f"one of: {', '.join(COMMANDS)}", code=2)
+    return _run(COMMANDS[arguments[0]][0], arguments[1:])
+
+
+def _run(target: str, arguments: list[str]) -> int:
+    import importlib
+    import os
+
+    from diffusion.api import EngineError
+    from lsp_server.usage import UsageError
+
+    module, _, function = target.partition(":")
+    try:
+        code = getattr(importlib.import_module(module), function)(arguments)
+        sys.stdout.flush()
+        return int(code)
+    except UsageError as error:
+        return _fail(error.message, error.hint, code=2)
+    except EngineError as error:
+        return _fail(error.message, error.hint, code=1)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader went away (`midfill complete ... | head`). Nothing more can be said, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+
+
+def _fail(message: str, hint: str, *, code: int) -> int:
+    print(f"midfill: {message}" + (f" ({hint})" if hint else ""), file=sys.stderr)
+    return code
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    from diffusion.api import DISTRIBUTION
+
+    return version(DISTRIBUTION)
+
+
+def _forget_working_directory() -> None:
+    """`python -m` puts the working directory first on the path: a workspace could then run code in our process."""
+    here, ours = Path.cwd().resolve(), Path(__file__).resolve().parent.parent
+    entries = [Path(entry).resolve() for entry in sys.path]
+    sys.path[:] = [str(entry) for entry in entries if entry == ours or entry != here]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""LSP types <-> ours: positions in the client's units <-> offsets in code points, insertions <-> items.
+
+The one place, besides the features, that knows both sides. Knows no pipeline and no engine.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lsprotocol import types
+
+from lsp_server.documents import Document, Encoding, Position, units
+from lsp_server.insertion import Insertion
+
+_WORD_END = re.compile(r"\w*\Z")
+
+
+def position(value: types.Position) -> Position:
+    return value.line, value.character
+
+
+def apply_change(
+    document: Document, change: types.TextDocumentContentChangeEvent, version: int | None, encoding: Encoding
+) -> Document:
+    """The document after one change of a didChange notification."""
+    if isinstance(change, types.TextDocumentContentChangePartial):
+        start, end = position(change.range.start), position(change.range.end)
+        return document.with_edit(start, end, change.text, encoding, version)
+    return document.with_text(change.text, version)
+
+
+def line_range(document: Document, offset: int, before: int, after: int, encoding: Encoding) -> types.Range:
+    """The range from `before` code points before `offset` to `after` behind it, all on one line."""
+    line, column = document.position_at(offset, encoding)
+    text, middle = document.text, offset
+    start = column - units(text[middle - before : middle], encoding)
+    end = column + units(text[middle : middle + after], encoding)
+    return types.Range(types.Position(line, start), types.Position(line, end))
+
+
+def inline_item(document: Document, offset: int, insertion: Insertion, encoding: Encoding) -> types.InlineCompletionItem:
+    """An item with an explicit single-line range: Neovim 0.12.0 fails on an item without one."""
+    span = line_range(document, offset, insertion.before, insertion.after, encoding)
+    return types.InlineCompletionItem(insert_text=insertion.text, range=span)
+
+
+def popup_item(document: Document, offset: int, insertion: Insertion, encoding: Encoding) -> types.CompletionItem:
+    """An item for a completion menu.
+
+    Menus compare the word before the cursor with `filterText`; so the range starts where that word starts, and the word
+    is part of the new text.
+    """
+    text = document.text
+    line_start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    before = insertion.before
+    word = ""
+    if not before and (match := _WORD_END.search(text[max(line_start, offset - 200) : offset])):
+        word = match.group()
+        before = len(word)
+    new_text = word + insertion.text
+    lines = new_text.strip().splitlines()
+    label = lines[0] if lines else new_text
+    return types.CompletionItem(
+        label=label if len(lines) < 2 else f"{label} …",
+        kind=types.CompletionItemKind.Text,
+        detail="midfill",
+        documentation=new_text if len(lines) > 1 else None,
+        filter_text=text[offset - before : offset] + label if insertion.before else new_text.splitlines()[0],
+        insert_text_format=types.InsertTextFormat.PlainText,
+        insert_text_mode=types.InsertTextMode.AsIs,
+        text_edit=types.TextEdit(line_range(document, offset, before, insertion.after, encoding), new_text),
+    )

@@ -1,0 +1,52 @@
+"""The last decisions and why they were made: where "why is nothing shown?" is answered from.
+
+Knows sentences, file names and times. Never holds document text.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+Outcome = Literal["shown", "nothing", "dropped", "failed"]
+
+LENGTH = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """What became of one request. `line` counts from 1; `at` is seconds since the epoch."""
+
+    uri: str
+    line: int
+    explicit: bool
+    outcome: Outcome
+    reason: str
+    at: float = field(default_factory=time.time)
+    ms: float = 0.0
+
+    def sentence(self) -> str:
+        kind = "asked for" if self.explicit else "automatic"
+        return f"{self.uri.rsplit('/', 1)[-1]}:{self.line} ({kind}): {self.outcome}: {self.reason}"
+
+
+class Journal:
+    """A ring of the last decisions."""
+
+    def __init__(self, length: int = LENGTH) -> None:
+        self._decisions: deque[Decision] = deque(maxlen=length)
+
+    def add(self, decision: Decision) -> None:
+        self._decisions.append(decision)
+
+    def decisions(self, uri: str | None = None) -> list[Decision]:
+        """Newest first, of one document or of all."""
+        return [decision for decision in reversed(self._decisions) if uri is None or decision.uri == uri]
+
+    def why(self, uri: str | None = None) -> str:
+        """One sentence on the last request that ran to its end."""
+        decisions = self.decisions(uri)
+        finished = [decision for decision in decisions if decision.outcome != "dropped"] or decisions
+        return finished[0].sentence() if finished else "nothing has been asked for yet"

@@ -1,0 +1,195 @@
+"""pygls' protocol with its faults repaired: every request is answered exactly once, whatever it looks like.
+
+Knows JSON-RPC, the LSP life cycle and which document a message speaks of; knows no feature. What pygls 2.1 does not do
+and this class does: answer malformed requests with an error, keep custom params as plain dicts, refuse requests before
+`initialize` and after `shutdown`, shut down in the middle of work, end with the exit code LSP asks for, cancel
+commands, and hand every handler the document as it was when its message arrived.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import json
+import logging
+from typing import Any, cast
+
+from lsprotocol import converters, types
+from pygls.exceptions import JsonRpcInvalidParams
+from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage, LanguageServerProtocol
+from pygls.protocol.language_server import _prepare_command_arguments, lsp_method
+
+from lsp_server import convert
+from lsp_server.documents import Document, Encoding
+from lsp_server.transport import FramingError
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, NOT_INITIALIZED = -32700, -32600, -32601, -32602, -32002
+
+logger = logging.getLogger(__name__)
+
+
+class Protocol(LanguageServerProtocol):
+    """One LSP session. `documents` holds the open documents; `ended` is set when the session is over."""
+
+    def __init__(self, server: Any, converter: Any) -> None:
+        self.documents: dict[str, Document] = {}
+        self.exit_code = 0
+        self.ended = asyncio.Event()
+        self._initialized = False
+        self._snapshot: contextvars.ContextVar[Document | None] = contextvars.ContextVar("snapshot", default=None)
+        super().__init__(server, converter)
+
+    # --- messages in ------------------------------------------------------------------------------------------------
+
+    def handle_body(self, body: bytes | FramingError) -> None:
+        """Take one message as it came off the wire."""
+        if isinstance(body, FramingError):
+            return self._refuse(None, INVALID_REQUEST, str(body))
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            return self._refuse(None, PARSE_ERROR, f"not JSON: {error}")
+        if not isinstance(message, dict):
+            return self._refuse(None, INVALID_REQUEST, "a message must be a JSON object (there are no batches in LSP)")
+        msg_id = message.get("id")
+        if "id" in message and (isinstance(msg_id, bool) or not isinstance(msg_id, int | str)):
+            return self._refuse(None, INVALID_REQUEST, "id must be a number or a string") if "method" in message else None
+        if message.get("jsonrpc") != "2.0":
+            return self._refuse(msg_id, INVALID_REQUEST, 'jsonrpc must be "2.0"')
+        if "method" in message:
+            return self._take_call(message, msg_id)
+        if msg_id is None or not ("result" in message or "error" in message):
+            return self._refuse(msg_id, INVALID_REQUEST, "neither a request nor a response")
+        return self._take_response(message)
+
+    def _take_call(self, message: dict[str, Any], msg_id: int | str | None) -> None:
+        method = message["method"]
+        if not isinstance(method, str):
+            return self._refuse(msg_id, INVALID_REQUEST, "method must be a string")
+        if refusal := self._out_of_order(method):
+            return self._refuse(msg_id, *refusal) if msg_id is not None else None
+        if msg_id is not None and method not in self.fm.features and method not in self.fm.builtin_features:
+            return self._refuse(msg_id, METHOD_NOT_FOUND, f"unknown method {method}")
+        try:
+            call = self._structured(message, method)
+        except Exception as error:  # noqa: BLE001  cattrs raises whatever the payload provokes
+            return self._refuse(msg_id, INVALID_PARAMS, f"invalid params for {method}: {_first_line(error)}")
+        self._initialized = self._initialized or method == types.INITIALIZE
+        self._snapshot.set(self.documents.get(_uri(message.get("params"))))
+        return self.handle_message(call)
+
+    def _out_of_order(self, method: str) -> tuple[int, str] | None:
+        """Why a method cannot be called now, or None."""
+        if method == types.EXIT:
+            return None
+        if self._shutdown:
+            return INVALID_REQUEST, "the server has been shut down"
+        if method == types.INITIALIZE:
+            return (INVALID_REQUEST, "initialize may be sent only once") if self._initialized else None
+        return None if self._initialized else (NOT_INITIALIZED, "initialize must come first")
+
+    def _structured(self, message: dict[str, Any], method: str) -> Any:
+        known = self.get_message_type(method)
+        if known is not None:
+            return self._converter.structure(message, known)
+        params = message.get("params")
+        if "id" in message:
+            return JsonRPCRequestMessage(id=message["id"], method=method, jsonrpc="2.0", params=params)
+        return JsonRPCNotification(method=method, jsonrpc="2.0", params=params)
+
+    def _take_response(self, message: dict[str, Any]) -> None:
+        try:
+            self.handle_message(self.structure_message(message))
+        except Exception:  # noqa: BLE001  a client's malformed answer is the client's fault; whoever waits is told
+            logger.warning("malformed response to request %r", message["id"])
+            if future := self._request_futures.pop(message["id"], None):
+                future.cancel()
+
+    def _refuse(self, msg_id: int | str | None, code: int, reason: str) -> None:
+        """Answer a request that cannot be served. What is no request gets the error with id null, or, if it was a
+        notification, a line in the log."""
+        logger.warning("refused a message: %s", reason)
+        if self.writer is not None:
+            body = json.dumps({"jsonrpc": "2.0", "id": msg_id, "error": {"code": code, "message": reason}})
+            self.writer.write(f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
+
+    def snapshot(self) -> Document | None:
+        """The document that the message under way speaks of, as it was when the message arrived."""
+        return self._snapshot.get()
+
+    # --- documents --------------------------------------------------------------------------------------------------
+
+    @property
+    def encoding(self) -> Encoding:
+        """The position encoding agreed with the client."""
+        return cast(Encoding, str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding)))
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        item = params.text_document
+        document = Document(uri=item.uri, language=item.language_id)
+        self.documents[item.uri] = document.with_text(item.text, item.version)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        document = self.documents.get(uri)
+        if document is None:
+            logger.warning("change of a document that is not open: %s", uri)
+            return
+        for change in params.content_changes:
+            document = convert.apply_change(document, change, params.text_document.version, self.encoding)
+        self.documents[uri] = document
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        self.documents.pop(params.text_document.uri, None)
+
+    # --- life cycle -------------------------------------------------------------------------------------------------
+
+    @lsp_method(types.SHUTDOWN)
+    def lsp_shutdown(self, *_: Any) -> None:
+        self._shutdown = True
+        for future in list(self._request_futures.values()):
+            future.cancel()
+
+    @lsp_method(types.EXIT)
+    def lsp_exit(self, *_: Any) -> None:
+        self.exit_code = 0 if self._shutdown else 1
+        self.ended.set()
+
+    @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
+    async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:
+        """A plain coroutine, so that cancelling the request cancels the command."""
+        handler = self.fm.commands.get(params.command)
+        if handler is None:
+            raise JsonRpcInvalidParams(f"unknown command {params.command}")
+        try:
+            args, kwargs = _prepare_command_arguments(handler, params, self._converter)
+        except Exception as error:
+            raise JsonRpcInvalidParams(_first_line(error)) from error
+        result = handler(*args, **kwargs)
+        return await result if inspect.isawaitable(result) else result
+
+
+def converter() -> Any:
+    """lsprotocol's converter; results of custom requests stay plain dicts."""
+    made = converters.get_converter()
+    for cls in (JsonRPCRequestMessage, JsonRPCResponseMessage, JsonRPCNotification):
+        made.register_structure_hook(cls, lambda body, cls: cls(**body))
+    return made
+
+
+def _uri(params: Any) -> str:
+    document = params.get("textDocument") if isinstance(params, dict) else None
+    uri = document.get("uri") if isinstance(document, dict) else None
+    return uri if isinstance(uri, str) else ""
+
+
+def _first_line(error: Exception) -> str:
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+

@@ -1,0 +1,94 @@
+"""Typed settings and how they are read from what a client sends. A bad value is named and its default used instead.
+
+Knows the names, types and ranges of the settings; not who sent them nor what they are used for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All there is to set. Clients write the names in camelCase: `debounceMs`, `disabledLanguages` ..."""
+
+    enabled: bool = True
+    disabled_languages: tuple[str, ...] = ("plaintext", "markdown", "scminput")
+    """Language ids where nothing is offered while typing. An explicit request is answered everywhere."""
+    debounce_ms: int = 75
+    """Silence to wait for after a keystroke. A client that waits by itself sets this to 0."""
+    deadline_ms: int = 1500
+    """When the best draft has to do as the answer to an automatic request; explicit ones have four times as long."""
+    max_lines: int = 12
+    """Lines of one completion at most."""
+    min_confidence: float = 0.35
+    """Automatic completions that are right less often than this are not shown."""
+    prefix_chars: int = 8_000
+    suffix_chars: int = 4_000
+    """How much text before and after the cursor reaches the engine."""
+    popup: bool = False
+    """Offer `textDocument/completion` also to a client that has inline completion."""
+    drafts: bool = False
+    """Send `midfill/draft` notifications while the model is at work."""
+
+
+RANGES: dict[str, tuple[float, float]] = {
+    "debounce_ms": (0, 5_000),
+    "deadline_ms": (50, 60_000),
+    "max_lines": (1, 100),
+    "min_confidence": (0.0, 1.0),
+    "prefix_chars": (200, 200_000),
+    "suffix_chars": (0, 100_000),
+}
+
+
+def read(body: Any, base: Settings) -> tuple[Settings, tuple[str, ...]]:
+    """`base` changed by what a client sent, and a sentence for every value that had to be left out.
+
+    Unknown names are ignored, since a client sends its own settings along; null means unset.
+    """
+    if isinstance(body, dict) and isinstance(body.get("midfill"), dict):
+        body = body["midfill"]
+    if body is None or body == []:
+        return base, ()
+    if not isinstance(body, dict):
+        return base, (f"the settings must be an object, not {_kind(body)}",)
+    values: dict[str, Any] = {}
+    problems = []
+    for field in dataclasses.fields(Settings):
+        value = body.get(_camel(field.name))
+        if value is None:
+            continue
+        checked, problem = _check(field.name, value, getattr(Settings(), field.name))
+        if problem:
+            problems.append(f"{_camel(field.name)} {problem}; using {getattr(base, field.name)!r}")
+        else:
+            values[field.name] = checked
+    return dataclasses.replace(base, **values), tuple(problems)
+
+
+def _check(name: str, value: Any, default: Any) -> tuple[Any, str]:
+    """The value in the type of its default, or why it cannot be used."""
+    if isinstance(default, bool):
+        return (value, "") if isinstance(value, bool) else (None, f"must be true or false, not {value!r}")
+    if isinstance(default, tuple):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value), ""
+        return None, f"must be a list of texts, not {value!r}"
+    low, high = RANGES[name]
+    whole = isinstance(default, int)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+    if number and (not whole or value == int(value)):
+        return (int(value) if whole else float(value)), ""
+    return None, f"must be a {'whole ' if whole else ''}number from {low:g} to {high:g}, not {value!r}"
+
+
+def _camel(name: str) -> str:
+    return re.sub("_([a-z])", lambda match: match.group(1).upper(), name)
+
+
+def _kind(value: Any) -> str:
+    return {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}[type(value)]
