@@ -25,7 +25,7 @@ class Layout:
     gap: int
     pins: int
     context: int
-    window: int
+    encoder: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ def special_tokens(profile: ModelProfile) -> list[str]:
     names = {token_id: f"<|{name}|>" for name, token_id in profile.tokens.items()}
     for language, token_id in profile.languages.items():
         names.setdefault(token_id, f"<|{language}|>")
-    return [names.get(token_id, f"<|reserved-{token_id}|>") for token_id in range(max(names) + 1)]
+    return [names.get(token_id, f"<|reserved-{token_id}|>") for token_id in range(profile.specials)]
 
 
 def train(texts: Iterable[str], profile: ModelProfile, size: int, destination: Path) -> Tokenizer:

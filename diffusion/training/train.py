@@ -1,0 +1,139 @@
+"""The command `midfill train`: from a corpus to weights, resumable, with progress on the screen and in a log.
+
+Knows folders and options; the loop is trainer.py, the data corpus.py and dataset.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import signal
+from pathlib import Path
+
+import platformdirs
+
+from diffusion.api import DISTRIBUTION, EngineError
+from diffusion.profiles import ModelProfile, load_profile
+
+DESCRIPTION = """\
+Trains the embedded model. The first call needs a corpus: python -m diffusion.training.corpus
+
+  midfill train --minutes 60                  go on for an hour of active time
+  midfill train --minutes 60 --cooldown 30    the same, the last half hour with falling rates (for a release)
+  midfill train --export DIR                  write the newest averaged weights as a model folder
+  midfill train --pause / --continue          stop and continue the running process, by signal
+"""
+
+
+def main(argv: list[str]) -> int:
+    """Parse `argv` and run. Returns the exit code; raises EngineError with a sentence for the user."""
+    parser = argparse.ArgumentParser(
+        prog="midfill train", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    state = platformdirs.user_state_path(DISTRIBUTION) / "training"
+    parser.add_argument("--state", type=Path, default=state, help="folder of corpus and run (default: %(default)s)")
+    parser.add_argument("--corpus", type=Path, help="folder of the corpus (default: STATE/corpus)")
+    parser.add_argument("--run", default="run", help="name of the run, a folder in STATE (default: %(default)s)")
+    parser.add_argument("--minutes", type=float, default=60.0, help="active time (default: %(default)s)")
+    parser.add_argument("--cooldown", type=float, default=0.0, help="minutes of it with falling rates (default: none)")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: %(default)s)")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda (default: %(default)s)")
+    parser.add_argument("--warm-start-tokens", type=int, help="text tokens with the next-token loss alone, at first")
+    parser.add_argument("--batch", type=int, help="windows per step")
+    parser.add_argument("--no-compile", action="store_true", help="do not compile the kernels: slower, starts at once")
+    actions = parser.add_mutually_exclusive_group()
+    actions.add_argument("--export", type=Path, metavar="DIR", help="write the model folder and end")
+    actions.add_argument("--pause", action="store_true", help="stop the running process until --continue")
+    actions.add_argument("--continue", dest="proceed", action="store_true", help="let it go on")
+    options = parser.parse_args(argv)
+    folder = options.state / options.run
+    if options.pause or options.proceed:
+        return _signal(folder, signal.SIGSTOP if options.pause else signal.SIGCONT)
+    profile = load_profile("embedded")
+    if options.export:
+        return _export(folder, options.export, profile)
+    return _train(options, folder, options.corpus or options.state / "corpus", profile)
+
+
+def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: ModelProfile) -> int:
+    from rich.console import Console
+
+    from diffusion.training import trainer
+    from diffusion.training.network import Size
+    from diffusion.vocabulary import Vocabulary
+
+    console = Console(stderr=True)
+    trainer.use_threads(options.threads)
+    tokenizer = folder / "tokenizer.json"
+    if not tokenizer.is_file():
+        _tokenizer(tokenizer, corpus, profile, Size().vocabulary, console)
+    overrides = {"warm_start_tokens": options.warm_start_tokens, "batch": options.batch}
+    settings = trainer.Settings(**{name: value for name, value in overrides.items() if value is not None})
+    run = trainer.Trainer(
+        folder=folder,
+        corpus=corpus,
+        profile=profile,
+        vocabulary=Vocabulary(tokenizer, profile.specials),
+        size=Size(),
+        settings=settings,
+        device=options.device,
+    )
+    resumed = run.load("state.pt")
+    console.print(f"{'continuing at' if resumed else 'starting'} step {run.progress.step}, folder {folder}")
+    if not options.no_compile:
+        trainer.compile_kernels()
+    pid = folder / "pid"
+    pid.write_text(str(os.getpid()))
+    shown = trainer.Progress(**vars(run.progress))
+
+    def report(progress: trainer.Progress, losses: dict[str, float]) -> None:
+        nonlocal shown
+        evaluated = any(name.startswith("heldout") for name in losses)
+        if not evaluated and progress.step % 20:
+            return
+        rate = (progress.text_tokens - shown.text_tokens) / max(progress.seconds - shown.seconds, 1e-9)
+        values = "  ".join(f"{name} {value:.3f}" for name, value in losses.items() if name != "total")
+        millions = progress.text_tokens / 1e6
+        console.print(f"step {progress.step}  {millions:.2f} M text tokens  {rate:,.0f}/s  {values}", highlight=False)
+        shown = trainer.Progress(**vars(progress))
+
+    try:
+        run.run(minutes=options.minutes, cooldown=options.cooldown, on_step=report, evaluate=run.heldout_losses)
+    finally:
+        pid.unlink(missing_ok=True)
+    return 0
+
+
+def _tokenizer(path: Path, corpus: Path, profile: ModelProfile, size: int, console: object) -> None:
+    import random
+
+    from diffusion.training.dataset import Corpus
+    from diffusion.training.tokenizer import train
+
+    source, rng = Corpus(corpus, "train"), random.Random(0)
+    files = (source.draw(rng).text[:20_000] for _ in itertools.count())
+    train(itertools.islice(files, 6_000), profile, size, path)
+
+
+def _export(folder: Path, destination: Path, profile: ModelProfile) -> int:
+    from diffusion.training.export import export
+
+    newest = max(
+        (folder / name for name in ("state.pt", "cooled.pt") if (folder / name).is_file()),
+        key=lambda path: path.stat().st_mtime,
+        default=None,
+    )
+    if newest is None:
+        raise EngineError(f"no checkpoint in {folder}", "train first: midfill train --minutes 60")
+    export(newest, folder / "tokenizer.json", destination, profile)
+    return 0
+
+
+def _signal(folder: Path, number: signal.Signals) -> int:
+    """Send `number` to the running trainer, if there is one. Never an error: test targets call it blindly."""
+    try:
+        os.kill(int((folder / "pid").read_text()), number)
+    except (OSError, ValueError):
+        return 0
+    return 0
