@@ -128,7 +128,8 @@ class EngineClient:
 
     async def close(self) -> None:
         """Close the connections. The engine stays for others, and ends when it has been idle."""
-        await self._http.aclose()
+        if "_http" in vars(self):
+            await self._http.aclose()
 
     # --- HTTP
 
@@ -165,16 +166,28 @@ class EngineClient:
                     raise self._ended() from error
                 await self._start()
             except (httpx.TransportError, json.JSONDecodeError) as error:
+                await self._settle()
                 raise self._ended() from error
 
     def _ended(self) -> EngineError:
         return EngineError("the engine has ended unexpectedly", f"the log is {self.paths.log}", "unavailable")
 
-    async def _answers(self) -> bool:
+    async def _answers(self) -> bool | None:
+        """True: an engine answers. False: there is none. None: neither, it may be about to end."""
         try:
             return (await self._http.get("/health", timeout=5.0)).status_code == httpx.codes.OK
-        except httpx.TransportError:
+        except httpx.ConnectError:
             return False
+        except httpx.TransportError:
+            return None
+
+    async def _settle(self) -> None:
+        """After a broken answer: a killed process takes connections for another moment, which the next request must
+        not run into."""
+        for _ in range(100):
+            if await self._answers() is not None:
+                return
+            await asyncio.sleep(0.01)
 
     # --- starting
 

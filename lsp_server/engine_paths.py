@@ -85,10 +85,11 @@ def check_private(folder: Path) -> None:
     """
     try:
         found, above = folder.lstat(), folder.parent.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise EngineError(f"cannot look at {folder}: {error.strerror}", "", "unavailable") from error
+        hint = f"set {RUNTIME_DIR_VARIABLE} to a folder of yours"
+        raise EngineError(f"cannot look at {folder}: {error.strerror}", hint, "unavailable") from error
     mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and above.st_uid in (0, os.getuid())
     if not mine or found.st_mode & 0o077:
         hint = f"remove it, or set {RUNTIME_DIR_VARIABLE} to a folder that is yours alone (mode 0700)"

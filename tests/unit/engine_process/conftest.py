@@ -1,0 +1,54 @@
+"""Engine processes with a commanded model, in a runtime folder of the test's own, all ended afterwards."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import pytest_asyncio
+
+from lsp_server.engine_client import EngineClient
+
+FAKE = (sys.executable, "-I", str(Path(__file__).with_name("fake_engine.py")))
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A runtime folder and a log folder of the test's own; what was started there is killed at the end."""
+    runtime = tmp_path / "run"
+    monkeypatch.setenv("MIDFILL_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    os.mkfifo(tmp_path / "trace")
+    monkeypatch.setenv("FAKE_TRACE", str(tmp_path / "trace"))
+    yield tmp_path
+    for process in engines_in(tmp_path):
+        process.kill()
+        process.wait(20)
+
+
+def engines_in(folder: Path) -> list[psutil.Process]:
+    """The engine processes whose socket lies below a folder."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "status"]):
+        words = process.info["cmdline"] or []
+        if process.info["status"] != psutil.STATUS_ZOMBIE and "--socket" in words and str(folder) in " ".join(words):
+            found.append(process)
+    return found
+
+
+@pytest_asyncio.fixture
+async def new_client(home: Path) -> AsyncIterator[Callable[..., EngineClient]]:
+    clients = []
+
+    def make(profile: str = "fake", **more: object) -> EngineClient:
+        client = EngineClient(profile, **{"command": FAKE, **more})  # type: ignore[arg-type]
+        clients.append(client)
+        return client
+
+    yield make
+    for client in clients:
+        await client.close()

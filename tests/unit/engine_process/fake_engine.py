@@ -1,0 +1,63 @@
+"""An engine process with a model made of commands: the real server around it, started as a child like the real one.
+
+The prefix of a request says what to do: "drafts 3", "hang" (until cancelled), "echo", "raise", "crash". The
+environment says how loading goes: FAKE_LOAD_FIFO (a FIFO that is opened before loading ends), FAKE_LOAD_ERROR.
+FAKE_TRACE names a FIFO or file to which a line is written when a hanging fill starts and when it sees its cancellation.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from diffusion import server
+from diffusion.api import Candidate, Cost, Draft, EngineError, Event, FillRequest, Progress, Result
+
+
+class CommandedModel:
+    device = "cpu"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def fill(self, request: FillRequest, *, arrived: float, cancelled: Callable[[], bool]) -> Iterator[Event]:
+        command, _, argument = request.prefix.partition(" ")
+        if command == "drafts":
+            for step in range(1, int(argument) + 1):
+                yield Draft(step=step, text=f"draft {step}")
+        elif command == "hang":
+            trace(f"started {request.id}")
+            step = 0
+            while not cancelled():
+                step += 1
+                yield Draft(step=step, text="…")
+                time.sleep(0.005)
+            trace(f"cancelled {request.id}")
+            return
+        elif command == "raise":
+            raise ValueError(f"secret code: {request.suffix}")
+        elif command == "crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        answer = Candidate(text=f"{request.prefix}|{request.suffix}", confidence=0.5)
+        yield Result(candidates=(answer,), cost=Cost(forwards=1), model=self.name)
+
+
+def trace(line: str) -> None:
+    with Path(os.environ["FAKE_TRACE"]).open("a") as file:
+        file.write(line + "\n")
+
+
+def load(profile: str, on_progress: Callable[[Progress], None]) -> CommandedModel:
+    on_progress(Progress(done=1, total=2))
+    if fifo := os.environ.get("FAKE_LOAD_FIFO"):
+        Path(fifo).read_text()
+    if message := os.environ.get("FAKE_LOAD_ERROR"):
+        raise EngineError(message, "run midfill doctor", "model")
+    return CommandedModel(profile)
+
+
+if __name__ == "__main__":
+    server.leave(server.main(load=load))
