@@ -1,0 +1,237 @@
+"""A text, its syntax tree, and the last tree of it that was not badly broken.
+
+tree-sitter never sees the text itself but its shadow: the same text with one ASCII character per code point, so that a
+byte offset in the tree *is* a code point offset in the text. `shadow` says what stands for what. Knows no queries.
+
+A document is not safe for use by several threads at once.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+
+import tree_sitter
+
+from grammars.languages import Language, grammar
+
+# Beyond these there is no tree, and the answers come from the neighbourhood of the cursor. A megabyte takes 0.15 s to
+# parse, at every opening of a file; a line of more than 10,000 characters is minified or data, not written by hand.
+MAX_TEXT = 1_000_000
+MAX_LINE = 10_000
+# Source code of that size parses in a tenth of this. Text in another language than said, or a binary file, sends the
+# error recovery astray for seconds: it is not worth a tree.
+MAX_PARSE_SECONDS = 1.0
+
+MAX_ERRORS = 1000  # a tree with more is as bad as one gets
+GOOD_ERROR_SHARE = 0.05  # of the text in ERROR nodes
+GOOD_DRIFT_SHARE = 0.2  # of the text changed since the good tree was parsed; beyond, it says little
+GOOD_DRIFT_CHARS = 500
+
+_CHUNK = 1024  # bytes handed to tree-sitter per read: small enough to cost nothing after an edit
+
+Range = tuple[int, int]
+
+
+class _Shadows(dict[int, str]):
+    """The ASCII stand-in of each other character: a letter, a space, a form feed, or a character no grammar knows."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        if char in "\u200b\u2060\ufeff":
+            stand_in = "\f"  # invisible and, as a form feed, no indentation
+        elif ("a" + char).isidentifier():
+            stand_in = "x"
+        else:
+            stand_in = " " if char.isspace() else "\x01"
+        self[code] = stand_in
+        return stand_in
+
+
+_SHADOWS: Mapping[int, str] = _Shadows()
+_FOREIGN = re.compile(r"[^\x01-\x7f]+")
+_LONE_CR = re.compile(r"\r(?!\n)")
+
+
+def shadow(text: str) -> bytes:
+    """The text with one ASCII byte per code point, same offsets, same lines.
+
+    Letters of any script become `x`, other characters of no use to a grammar (lone surrogates, NUL, emoji) `\\x01`,
+    and a carriage return that ends a line by itself a newline, because grammars do not take it for one.
+    """
+    if not text.isascii() or "\0" in text:
+        text = _FOREIGN.sub(lambda match: match[0].translate(_SHADOWS), text)
+    if "\r" in text:
+        text = _LONE_CR.sub("\n", text)
+    return text.encode("ascii")
+
+
+def _common_prefix(a: str, b: str) -> int:
+    """Length of the longest common prefix, by halving: every comparison is one of slices."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _common_suffix(a: str, b: str, limit: int) -> int:
+    """Length of the longest common suffix, at most `limit`."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _difference(old: str, new: str) -> tuple[int, int, int]:
+    """The one replacement that turns `old` into `new`: start, end in old, end in new."""
+    start = _common_prefix(old, new)
+    suffix = _common_suffix(old, new, min(len(old), len(new)) - start)
+    # A carriage return at the border means something else beside another neighbour (see shadow).
+    if start and new[start - 1 : start] == "\r":
+        start -= 1
+    if suffix and new[len(new) - suffix] == "\n":
+        suffix -= 1
+    return start, len(old) - suffix, len(new) - suffix
+
+
+def _point(data: bytes, offset: int) -> tuple[int, int]:
+    return data.count(b"\n", 0, offset), offset - data.rfind(b"\n", 0, offset) - 1
+
+
+def _edit(tree: tree_sitter.Tree, old: bytes, new: bytes, start: int, old_end: int, new_end: int) -> None:
+    tree.edit(start, old_end, new_end, _point(old, start), _point(old, old_end), _point(new, new_end))
+
+
+def error_ranges(tree: tree_sitter.Tree) -> tuple[Range, ...]:
+    """The outermost ERROR and the MISSING nodes (those are empty ranges) in order, at most MAX_ERRORS."""
+    found: list[Range] = []
+    stack = [tree.root_node]
+    while stack and len(found) < MAX_ERRORS:
+        node = stack.pop()
+        if node.is_error or node.is_missing:
+            found.append(node.byte_range)
+        elif node.has_error:
+            stack.extend(reversed([child for child in node.children if child.has_error or child.is_missing]))
+    return tuple(found)
+
+
+class ParsedDocument:
+    """A text with its tree, reparsed incrementally by `update`.
+
+    `text`     the document, code points
+    `tree`     its tree, or None: no grammar, too large, not parsable in time
+    `errors`   the broken parts of the tree
+    `good`     the last tree with few errors (often `tree` itself), moved along with later edits; or None.
+               Its nodes may be out of date: check what they say against the text.
+    """
+
+    def __init__(self, text: str, language: Language) -> None:
+        self.text = text
+        self.language = language
+        self.tree: tree_sitter.Tree | None = None
+        self.good: tree_sitter.Tree | None = None
+        self.errors: tuple[Range, ...] = ()
+        self._grammar = grammar(language)
+        self._parser = tree_sitter.Parser(self._grammar) if self._grammar else None
+        self._shadow = b""
+        self._good_errors = 0
+        self._drift = 0
+        self._hopeless = False
+        self._reset()
+
+    def update(self, text: str) -> None:
+        """Makes `text` the document's text. Costs what the change costs, not what the text costs to parse."""
+        if text == self.text:
+            return
+        start, old_end, new_end = _difference(self.text, text)
+        old, self.text = self.text, text
+        if self._parser is None or (self._hopeless and 2 * (new_end - start) < len(text)):
+            return
+        if self.tree is None or 2 * (old_end - start) > len(old):
+            self._reset()
+            return
+        data = self._shadow[:start] + shadow(text[start:new_end]) + self._shadow[old_end:]
+        if _too_large(data):
+            self._reset()
+            return
+        _edit(self.tree, self._shadow, data, start, old_end, new_end)
+        if self.good is not None and self.good is not self.tree:
+            _edit(self.good, self._shadow, data, start, old_end, new_end)
+        self._shadow = data
+        self._drift += old_end - start + new_end - start
+        self._take(self._parse(data, self.tree))
+
+    def errors_after(self, start: int, end: int, fill: str) -> tuple[Range, ...] | None:
+        """The broken parts once `fill` replaces text[start:end]; compare with `errors`. None if there is no tree."""
+        if self.tree is None:
+            return None
+        text = self.text[:start] + fill + self.text[end:]
+        first, old_end, new_end = _difference(self.text, text)
+        data = self._shadow[:first] + shadow(text[first:new_end]) + self._shadow[old_end:]
+        if _too_large(data):
+            return None
+        old = self.tree.copy()
+        _edit(old, self._shadow, data, first, old_end, new_end)
+        tree = self._parse(data, old)
+        return None if tree is None else error_ranges(tree)
+
+    def _reset(self) -> None:
+        self.tree = self.good = None
+        self.errors = ()
+        self._shadow = b""
+        self._hopeless = False
+        if self._parser is None or len(self.text) > MAX_TEXT:
+            return
+        data = shadow(self.text)
+        if not _too_large(data):
+            self._shadow = data
+            self._take(self._parse(data, None))
+
+    def _parse(self, data: bytes, old: tree_sitter.Tree | None) -> tree_sitter.Tree | None:
+        assert self._parser is not None
+        deadline = time.monotonic() + MAX_PARSE_SECONDS
+
+        def read(offset: int, point: object) -> bytes:
+            return data[offset : offset + _CHUNK]
+
+        def stop(offset: int, has_error: bool) -> bool:
+            return time.monotonic() > deadline
+
+        try:
+            if old is None:
+                return self._parser.parse(read, progress_callback=stop)
+            return self._parser.parse(read, old, progress_callback=stop)
+        except ValueError:  # stopped
+            self._parser.reset()
+            return None
+
+    def _take(self, tree: tree_sitter.Tree | None) -> None:
+        """Makes `tree` the current one, and the good one if it is at least as whole as that."""
+        self.tree = tree
+        self.errors = error_ranges(tree) if tree is not None else ()
+        if tree is None:
+            self.good, self._hopeless = None, True
+            return
+        size = max(len(self.text), 1)
+        if self.good is not None and self._drift > max(GOOD_DRIFT_CHARS, GOOD_DRIFT_SHARE * size):
+            self.good = None
+        broken = sum(max(end - start, 1) for start, end in self.errors)
+        if broken <= (GOOD_ERROR_SHARE * size if self.good is None else self._good_errors):
+            self.good, self._good_errors, self._drift = tree, broken, 0
+
+
+def _too_large(data: bytes) -> bool:
+    return len(data) > MAX_TEXT or max(map(len, data.split(b"\n"))) > MAX_LINE
+
+
+def error_count(text: str, language: Language) -> int | None:
+    """How many places in the text do not parse; None where there is no tree to tell."""
+    document = ParsedDocument(text, language)
+    return None if document.tree is None else len(document.errors)

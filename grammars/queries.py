@@ -1,0 +1,143 @@
+"""Runs a language's context query over a part of a tree. Knows no cursor.
+
+Captures that a context.scm may use:
+
+@scope        a function, class, ...; with @scope.open, the token that ends its header (`:`, `{`)
+@container    on a @scope that has members: class, interface, namespace
+@member       a member without a body: field, declared method, type
+@import       an import; with @import.call only if that function is in the language's import_calls
+@string       a string or what is like one (template, regular expression), quotes included
+@comment      a comment
+@code         code inside a string, braces included
+"""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import tree_sitter
+
+from grammars.languages import Language, grammar, query_source
+from grammars.lexer import Region
+from grammars.parser import ParsedDocument
+
+MEMBER_DEPTH = 5  # export > class > body > declaration > declarator > function
+IMPORT_DEPTH = 3  # module > if TYPE_CHECKING > block > import
+MAX_IMPORTS = 100
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """A capture: its range, the end of its header (scopes only, else `end`), and whether it can be trusted."""
+
+    kind: Literal["scope", "container", "member"]
+    start: int
+    end: int
+    header_end: int
+    whole: bool  # no error inside, tree up to date
+
+
+@functools.cache
+def _query(language: Language, imports: bool) -> tree_sitter.Query:
+    compiled = grammar(language)
+    assert compiled is not None
+    query = tree_sitter.Query(compiled, query_source(language))
+    for index in range(query.capture_count):
+        name = query.capture_name(index)
+        if name.startswith("import") is not imports:
+            query.disable_capture(name)
+    return query
+
+
+def _matches(
+    language: Language,
+    node: tree_sitter.Node,
+    start: int,
+    end: int,
+    depth: int | None = None,
+    imports: bool = False,
+) -> Iterator[dict[str, list[tree_sitter.Node]]]:
+    if start >= end:  # to tree-sitter, an end of 0 is no end
+        return
+    cursor = tree_sitter.QueryCursor(_query(language, imports))
+    cursor.set_byte_range(start, end)
+    if depth is not None:
+        cursor.set_max_start_depth(depth)
+    for _, captures in cursor.matches(node):
+        if captures:
+            yield captures
+
+
+def _header_is_whole(scope: tree_sitter.Node, opener: tree_sitter.Node) -> bool:
+    """False where an error has swallowed the opener that belonged here, and the one found is another scope's."""
+    if not scope.has_error:
+        return True
+    for child in scope.children:
+        if child.start_byte >= opener.start_byte:
+            return True
+        if child.is_error or (child.has_error and child.end_byte <= opener.start_byte):
+            return False
+    return True
+
+
+def structure(
+    document: ParsedDocument,
+    tree: tree_sitter.Tree,
+    start: int,
+    end: int,
+    node: tree_sitter.Node | None = None,
+) -> list[Found]:
+    """Scopes and members of `tree` that touch [start, end), in order; below `node` only its near descendants."""
+    found: list[Found] = []
+    depth = None if node is None else MEMBER_DEPTH
+    for captures in _matches(document.language, node or tree.root_node, start, end, depth):
+        if scopes := captures.get("scope"):
+            scope, opener = scopes[0], captures["scope.open"][0]
+            # The good tree may be older than the text: the opener must still be there.
+            if document.text[opener.start_byte : opener.end_byte] != opener.type or not _header_is_whole(scope, opener):
+                continue
+            whole = tree is document.tree and not scope.has_error
+            kind: Literal["scope", "container"] = "container" if "container" in captures else "scope"
+            found.append(
+                Found(
+                    kind=kind,
+                    start=scope.start_byte,
+                    end=scope.end_byte,
+                    header_end=opener.end_byte,
+                    whole=whole,
+                )
+            )
+        for member in captures.get("member", ()):
+            at, to = member.byte_range
+            found.append(Found(kind="member", start=at, end=to, header_end=to, whole=not member.has_error))
+    # Where a field with a function in it is both, the scope comes first.
+    return sorted(found, key=lambda item: (item.start, -item.end, item.kind == "member"))
+
+
+def regions(document: ParsedDocument, tree: tree_sitter.Tree, start: int, end: int) -> list[Region]:
+    """Strings, comments and code in strings of `tree` that touch [start, end), outer ones first."""
+    found: list[Region] = []
+    line_comment = document.language.line_comment
+    kinds: tuple[Literal["string", "code"], ...] = ("string", "code")
+    for captures in _matches(document.language, tree.root_node, start, end):
+        for kind in kinds:
+            found.extend(Region(kind=kind, start=node.start_byte, end=node.end_byte) for node in captures.get(kind, ()))
+        for node in captures.get("comment", ()):
+            to_line_end = bool(line_comment) and document.text.startswith(line_comment, node.start_byte)
+            found.append(Region(kind="comment", start=node.start_byte, end=node.end_byte, open=to_line_end))
+    return sorted(found, key=lambda region: (region.start, -region.end))
+
+
+def imports(document: ParsedDocument, tree: tree_sitter.Tree) -> list[tuple[int, int]]:
+    """The ranges of the imports of the file, in order, at most MAX_IMPORTS."""
+    calls = document.language.import_calls
+    found: set[tuple[int, int]] = set()
+    root = tree.root_node
+    for captures in _matches(document.language, root, root.start_byte, root.end_byte, IMPORT_DEPTH, imports=True):
+        callee = captures.get("import.call")
+        if callee is None or document.text[callee[0].start_byte : callee[0].end_byte] in calls:
+            found.update(node.byte_range for node in captures.get("import", ()))
+            if len(found) >= MAX_IMPORTS:
+                break
+    return sorted(found)
