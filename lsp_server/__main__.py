@@ -24,7 +24,8 @@ midfill completes code in the middle: a text-diffusion model fills the span betw
 and what stands after it. Everything runs on this machine.
 
 commands:
-{"".join(f"  {name:<10} {text}\n" for name, (_, text) in COMMANDS.items())}
+{chr(10).join(f"  {name:<10} {text}" for name, (_, text) in COMMANDS.items())}
+
 first steps:
   midfill demo                       see it work
   midfill complete app.py:12:9       one completion: line 12, column 9, both counted from 1

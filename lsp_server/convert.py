@@ -38,7 +38,9 @@ def line_range(document: Document, offset: int, before: int, after: int, encodin
     return types.Range(types.Position(line, start), types.Position(line, end))
 
 
-def inline_item(document: Document, offset: int, insertion: Insertion, encoding: Encoding) -> types.InlineCompletionItem:
+def inline_item(
+    document: Document, offset: int, insertion: Insertion, encoding: Encoding
+) -> types.InlineCompletionItem:
     """An item with an explicit single-line range: Neovim 0.12.0 fails on an item without one."""
     span = line_range(document, offset, insertion.before, insertion.after, encoding)
     return types.InlineCompletionItem(insert_text=insertion.text, range=span)

@@ -8,7 +8,6 @@ commands, and hand every handler the document as it was when its message arrived
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import inspect
 import json
@@ -30,12 +29,12 @@ logger = logging.getLogger(__name__)
 
 
 class Protocol(LanguageServerProtocol):
-    """One LSP session. `documents` holds the open documents; `ended` is set when the session is over."""
+    """One LSP session. `documents` holds the open documents; `ended` is true when the session is over."""
 
     def __init__(self, server: Any, converter: Any) -> None:
         self.documents: dict[str, Document] = {}
         self.exit_code = 0
-        self.ended = asyncio.Event()
+        self.ended = False
         self._initialized = False
         self._snapshot: contextvars.ContextVar[Document | None] = contextvars.ContextVar("snapshot", default=None)
         super().__init__(server, converter)
@@ -54,7 +53,9 @@ class Protocol(LanguageServerProtocol):
             return self._refuse(None, INVALID_REQUEST, "a message must be a JSON object (there are no batches in LSP)")
         msg_id = message.get("id")
         if "id" in message and (isinstance(msg_id, bool) or not isinstance(msg_id, int | str)):
-            return self._refuse(None, INVALID_REQUEST, "id must be a number or a string") if "method" in message else None
+            return (
+                self._refuse(None, INVALID_REQUEST, "id must be a number or a string") if "method" in message else None
+            )
         if message.get("jsonrpc") != "2.0":
             return self._refuse(msg_id, INVALID_REQUEST, 'jsonrpc must be "2.0"')
         if "method" in message:
@@ -120,7 +121,6 @@ class Protocol(LanguageServerProtocol):
 
     # --- documents --------------------------------------------------------------------------------------------------
 
-    @property
     def encoding(self) -> Encoding:
         """The position encoding agreed with the client."""
         return cast(Encoding, str(getattr(self.workspace.position_encoding, "value", self.workspace.position_encoding)))
@@ -139,7 +139,7 @@ class Protocol(LanguageServerProtocol):
             logger.warning("change of a document that is not open: %s", uri)
             return
         for change in params.content_changes:
-            document = convert.apply_change(document, change, params.text_document.version, self.encoding)
+            document = convert.apply_change(document, change, params.text_document.version, self.encoding())
         self.documents[uri] = document
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
@@ -151,13 +151,17 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *_: Any) -> None:
         self._shutdown = True
+        self.cancel_requests()
+
+    def cancel_requests(self) -> None:
+        """Cancel whatever is under way, in both directions."""
         for future in list(self._request_futures.values()):
             future.cancel()
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *_: Any) -> None:
         self.exit_code = 0 if self._shutdown else 1
-        self.ended.set()
+        self.ended = True
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:
@@ -191,5 +195,3 @@ def _first_line(error: Exception) -> str:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {error}".splitlines()[0][:200]
-
-

@@ -82,6 +82,11 @@ class ScriptedEngine:
     async def status(self) -> Status:
         return Status(state="ready", model=MODEL, requests=len(self.asked))
 
+    async def events(self) -> AsyncIterator[Status]:
+        """The status now; it does not change any more."""
+        yield await self.status()
+        await asyncio.Event().wait()
+
     async def close(self) -> None:
         return None
 
@@ -97,7 +102,9 @@ def load(path: Path) -> ScriptedEngine:
     try:
         body = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise EngineError(f"cannot read the script {path}: {error.strerror}", "check the path after scripted:") from None
+        raise EngineError(
+            f"cannot read the script {path}: {error.strerror}", "check the path after scripted:"
+        ) from None
     except ValueError as error:
         raise EngineError(f"the script {path} is no JSON: {error}", "it must hold a list of entries") from None
     if not isinstance(body, list):

@@ -8,10 +8,11 @@ next header.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 MAX_BODY = 256 * 1024 * 1024
 """Bytes. No editor sends more in one message; a larger length is a mistake, and believing it would hang the server."""
@@ -62,8 +63,12 @@ class Framer:
                     yield FramingError(f"Content-Length {digits[:32].decode()} is out of range")
 
 
-def pump(fd: int, framer: Framer, messages: asyncio.Queue[bytes | FramingError | None]) -> None:
-    """Read `fd` in a daemon thread until its end and put what arrives into `messages`; None marks the end.
+Messages = asyncio.Queue[bytes | FramingError | None]
+"""Bodies as they come in; None marks the end."""
+
+
+def pump(fd: int, framer: Framer, messages: Messages) -> None:
+    """Read `fd` in a daemon thread until its end and put what arrives into `messages`.
 
     A thread, because neither files nor Windows pipes can be awaited; `os.read`, because a daemon thread that holds
     the lock of `sys.stdin` would break the interpreter's exit.
@@ -71,30 +76,32 @@ def pump(fd: int, framer: Framer, messages: asyncio.Queue[bytes | FramingError |
     loop = asyncio.get_running_loop()
 
     def read() -> None:
-        try:
-            while data := os.read(fd, 1 << 16):
-                for message in framer.feed(data):
-                    loop.call_soon_threadsafe(messages.put_nowait, message)
-        except OSError:
-            pass  # The other end has gone: the same as an end of file.
-        try:
+        with contextlib.suppress(RuntimeError):  # The loop has already ended.
+            with contextlib.suppress(OSError):  # The other end has gone: the same as an end of file.
+                while data := os.read(fd, 1 << 16):
+                    for message in framer.feed(data):
+                        loop.call_soon_threadsafe(messages.put_nowait, message)
             loop.call_soon_threadsafe(messages.put_nowait, None)
-        except RuntimeError:
-            pass  # The loop has already ended.
 
     threading.Thread(target=read, name="stdin", daemon=True).start()
 
 
 class Writer:
-    """Writes whole messages to a file descriptor. Raises BrokenPipeError when the reader has gone."""
+    """Writes whole messages to a file descriptor. When its reader has gone, `on_broken` is called once."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, on_broken: Callable[[], None]) -> None:
         self._fd = fd
+        self._on_broken: Callable[[], None] | None = on_broken
 
     def write(self, data: bytes) -> None:
         view = memoryview(data)
-        while view:
-            view = view[os.write(self._fd, view) :]
+        try:
+            while view and self._on_broken:
+                view = view[os.write(self._fd, view) :]
+        except OSError:
+            if self._on_broken:
+                self._on_broken()
+            self._on_broken = None
 
     def close(self) -> None:
         os.close(self._fd)

@@ -1,0 +1,37 @@
+"""`textDocument/completion`: the same completions in a menu, for editors without ghost text.
+
+Offered where the client has no inline completion, or where the setting `popup` asks for it: whoever shows ghost text
+does not want the same text in the menu too. A request is answered in any case.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from lsp_server import convert
+from lsp_server.completion import Ask
+
+if TYPE_CHECKING:
+    from lsp_server.server import Server
+
+OPTIONS = types.CompletionOptions(trigger_characters=[".", "(", "[", "{", "=", ",", ":"])
+
+
+async def completion(ls: Server, params: types.CompletionParams) -> types.CompletionList:
+    """Incomplete by definition: the answer belongs to this place only. It counts as automatic, since clients call
+    both typing and a key press "Invoked"."""
+    document = ls.protocol.snapshot()
+    if document is None:
+        return types.CompletionList(is_incomplete=True, items=[])
+    encoding = ls.protocol.encoding()
+    ask = Ask(
+        id=str(ls.protocol.msg_id),
+        document=document,
+        offset=document.offset_at(convert.position(params.position), encoding),
+        path=ls.shown_path(document.uri),
+    )
+    insertions = await ls.completer.complete(ask)
+    items = [convert.popup_item(document, ask.offset, item, encoding) for item in insertions]
+    return types.CompletionList(is_incomplete=True, items=items)

@@ -1,0 +1,183 @@
+"""The language server: which method is handled where, and its life from start to end.
+
+Knows pygls and the features; what they do stands in their files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import os
+import sys
+import uuid
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+
+from diffusion.api import DISTRIBUTION, Engine
+from lsp_server.completion import Completer
+from lsp_server.documents import Document
+from lsp_server.features import completion, configuration, inline_completion, status
+from lsp_server.protocol import Protocol, converter
+from lsp_server.settings import Settings
+from lsp_server.transport import Framer, Messages, Writer, pump
+from lsp_server.usage import Parser, UsageError
+
+HANDLERS: tuple[tuple[str, Any, Any], ...] = (
+    (types.TEXT_DOCUMENT_INLINE_COMPLETION, inline_completion.inline_completion, types.InlineCompletionOptions()),
+    (types.TEXT_DOCUMENT_COMPLETION, completion.completion, completion.OPTIONS),
+    (types.INITIALIZE, configuration.initialize, None),
+    (types.INITIALIZED, configuration.initialized, None),
+    (types.WORKSPACE_DID_CHANGE_CONFIGURATION, configuration.did_change, None),
+    ("midfill/why", status.why, None),
+)
+COMMANDS: tuple[tuple[str, Any], ...] = (("midfill.why", status.why_command),)
+
+PARENT_SECONDS = 1.0
+"""How often to look whether the editor is still there."""
+
+logger = logging.getLogger(__name__)
+
+
+class Server(LanguageServer):
+    """The server of one editor: its documents, its settings, its pipeline."""
+
+    protocol: Protocol
+
+    def __init__(self, engine: str) -> None:
+        super().__init__(DISTRIBUTION, version(DISTRIBUTION), protocol_cls=Protocol, converter_factory=converter)
+        self.reporter = status.Reporter(server=self)
+        self.completer = Completer(
+            engine=functools.cache(lambda: make_engine(engine)),
+            listener=self.reporter,
+            is_current=self._is_current,
+            client=uuid.uuid4().hex,
+        )
+        self._messages: Messages = asyncio.Queue()
+        self._tasks: set[asyncio.Task[None]] = set()
+        for method, handler, options in HANDLERS:
+            self.feature(method, options)(handler)
+        for name, command in COMMANDS:
+            self.command(name)(command)
+
+    @property
+    def settings(self) -> Settings:
+        return self.completer.settings
+
+    @settings.setter
+    def settings(self, settings: Settings) -> None:
+        if settings != self.completer.settings:
+            self.completer.settings = settings
+            self.completer.cache.clear()
+
+    def shown_path(self, uri: str) -> str:
+        """The path of a document as the model sees it: relative to the workspace, or only the name."""
+        path = unquote(urlsplit(uri).path)
+        roots = [unquote(urlsplit(folder).path).rstrip("/") for folder in self.protocol.workspace.folders]
+        for root in (*roots, (self.protocol.workspace.root_path or "").rstrip("/")):
+            if root and path.startswith(root + "/"):
+                return path[len(root) + 1 :]
+        return path.rsplit("/", 1)[-1]
+
+    def in_background(self, work: Any) -> None:
+        """Run a coroutine beside the messages; what it raises is logged."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._background_done)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Into the log, never in the user's face: pygls calls this for every notification that goes wrong."""
+        logger.error("%s: %s", source.__name__, error)
+
+    async def serve(self, in_fd: int, out_fd: int) -> int:
+        """Answer messages until `exit`, the end of the input, or the end of the editor. Returns the exit code."""
+        self.protocol.set_writer(Writer(out_fd, on_broken=self.stop))
+        pump(in_fd, Framer(), self._messages)
+        while not self.protocol.ended and (message := await self._messages.get()) is not None:
+            self.protocol.handle_body(message)
+        self.protocol.cancel_requests()
+        for task in self._tasks:
+            task.cancel()
+        with contextlib.suppress(Exception):
+            await self.completer.engine().close()
+        return self.protocol.exit_code
+
+    def stop(self) -> None:
+        """End `serve` after the messages that are already there."""
+        self._messages.put_nowait(None)
+
+    async def watch_parent(self, pid: int) -> None:
+        """End with the editor, even if it was killed and something else keeps our input open."""
+        import psutil
+
+        try:
+            parent = psutil.Process(pid)
+        except (psutil.Error, ValueError, OverflowError):
+            return  # Not of this machine: the editor runs outside our container.
+        while parent.is_running() and parent.status() != psutil.STATUS_ZOMBIE:  # noqa: ASYNC110  there is no event
+            await asyncio.sleep(PARENT_SECONDS)
+        self.stop()
+
+    def _is_current(self, document: Document) -> bool:
+        return self.protocol.documents.get(document.uri) is document
+
+    def _background_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            logger.error("background task failed", exc_info=error)
+
+
+def make_engine(spec: str) -> Engine:
+    """`auto`: the engine process of this machine. `scripted:FILE`: answers from a file. Raises EngineError."""
+    if spec.startswith("scripted:"):
+        from lsp_server import scripted
+
+        return scripted.load(Path(spec.removeprefix("scripted:")))
+    from lsp_server.engine_client import EngineClient
+
+    return EngineClient()
+
+
+def main(argv: list[str]) -> int:
+    """`midfill lsp`: serve one editor on standard input and output."""
+    parser = Parser(prog="midfill lsp", description="The language server, on standard input and output.")
+    parser.add_argument(
+        "--engine",
+        default="auto",
+        metavar="auto|scripted:FILE",
+        help="who completes: the model, or a JSON list of answers",
+    )
+    parser.add_argument(
+        "--stdio", action="store_true", help="accepted because editors pass it; it is the only transport"
+    )
+    parser.add_argument("--clientProcessId", type=int, help="process to end with, for editors that pass it here")
+    options = parser.parse_args(argv)
+    if options.engine != "auto" and not options.engine.startswith("scripted:"):
+        raise UsageError(f"unknown engine {options.engine!r}", "auto, or scripted:FILE")
+    if options.engine != "auto":
+        make_engine(options.engine)  # A script that cannot be read is reported before an editor waits for it.
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    in_fd, out_fd = _take_standard_streams()
+
+    async def run() -> int:
+        server = Server(options.engine)
+        if options.clientProcessId:
+            server.in_background(server.watch_parent(options.clientProcessId))
+        return await server.serve(in_fd, out_fd)
+
+    return asyncio.run(run())
+
+
+def _take_standard_streams() -> tuple[int, int]:
+    """Keep standard input and output for the protocol: a `print`, here or in a child, goes to standard error."""
+    in_fd, out_fd = os.dup(0), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return in_fd, out_fd

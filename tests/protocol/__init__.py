@@ -1,0 +1,1 @@
+"""Tests that drive the real server process over standard input and output."""
