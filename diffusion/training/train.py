@@ -85,6 +85,8 @@ def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: Mod
         trainer.compile_kernels()
     pid = folder / "pid"
     pid.write_text(str(os.getpid()))
+    # A polite end keeps what was learned since the last checkpoint.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     shown = trainer.Progress(**vars(run.progress))
 
     def report(progress: trainer.Progress, losses: dict[str, float]) -> None:

@@ -147,22 +147,24 @@ class Trainer:
         """
         name = "state.pt"
         begun, saved = self.progress.seconds, time.monotonic()
-        while (spent := self.progress.seconds - begun) < minutes * 60:
-            if name == "state.pt" and cooldown and spent >= (minutes - cooldown) * 60:
-                self.save(name)
-                name = "cooled.pt"
-            start = time.monotonic()
-            left = (minutes * 60 - spent) / (cooldown * 60) if cooldown else 1.0
-            report = self.step(rate=max(0.02, min(1.0, left)))
-            self.progress.seconds += min(time.monotonic() - start, LONGEST_STEP)
-            if self.progress.step % self.settings.evaluate_every == 0:
-                report |= evaluate()
-            on_step(self.progress, report)
-            self._log(report)
-            if time.monotonic() - saved > self.settings.checkpoint_seconds:
-                self.save(name)
-                saved = time.monotonic()
-        self.save(name)
+        try:
+            while (spent := self.progress.seconds - begun) < minutes * 60:
+                if name == "state.pt" and cooldown and spent >= (minutes - cooldown) * 60:
+                    self.save(name)
+                    name = "cooled.pt"
+                start = time.monotonic()
+                left = (minutes * 60 - spent) / (cooldown * 60) if cooldown else 1.0
+                report = self.step(rate=max(0.02, min(1.0, left)))
+                self.progress.seconds += min(time.monotonic() - start, LONGEST_STEP)
+                if self.progress.step % self.settings.evaluate_every == 0:
+                    report |= evaluate()
+                on_step(self.progress, report)
+                self._log(report)
+                if time.monotonic() - saved > self.settings.checkpoint_seconds:
+                    self.save(name)
+                    saved = time.monotonic()
+        finally:
+            self.save(name)
 
     def step(self, rate: float) -> dict[str, float]:
         """One optimiser step at `rate` times the full learning rates (warm-up applied here). Returns the losses."""
