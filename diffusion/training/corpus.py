@@ -16,10 +16,9 @@ import argparse
 import gzip
 import hashlib
 import json
-import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from diffusion.training import corpus_packages, corpus_text
 from diffusion.training.corpus_packages import LANGUAGES, MANIFEST, CorpusError, Package
 
-PACKAGE_CAP = 12_000_000  # characters that one package may contribute
+PACKAGE_CAP = 5_000_000  # characters that one package may contribute
 SEED = "midfill corpus 1"
 SPLITS = ("train", "heldout")
 
@@ -116,7 +115,8 @@ def read_package(package: Package, archive: Path, languages: Sequence[str], drop
         )
     found = [(path, data, corpus_text.EXTENSIONS[path[path.rindex(".") :].lower()]) for path, data in sources]
     # Where TypeScript sources are shipped, the JavaScript files beside them are what the compiler made of them.
-    compiled = sum(language == "typescript" for _, _, language in found) >= 3
+    count = Counter(language for _, _, language in found)
+    compiled = count["typescript"] >= max(3, 0.2 * count["javascript"])
     result = []
     for path, data, language in found:
         if language not in languages or (language == "python") != (package.language == "python"):
@@ -152,7 +152,10 @@ def select(
     near = corpus_text.NearDuplicates()
     overlaps: dict[int, tuple[str, corpus_text.Overlap]] = {}
     unique: list[SourceFile] = []
-    for done, file in enumerate(files, 1):
+    capped = _capped(files, cap, dropped)
+    for done, file in enumerate(capped, 1):
+        if done % 100 == 0 or done == len(capped):
+            on_progress("deduplicate", done, len(capped), file.package.name)
         digest = hashlib.blake2b(" ".join(file.text.split()).encode(), digest_size=16).digest()
         if digest in exact:
             dropped[file.language, "duplicate"] += 1
@@ -166,22 +169,23 @@ def select(
         if overlap.grams or overlap.names:
             overlaps[len(unique)] = (str(file.package), overlap)
         unique.append(file)
-        if done % 100 == 0 or done == len(files):
-            on_progress("deduplicate", done, len(files), file.package.name)
     contaminated = problems.contaminated(overlaps)
     for index in contaminated:
         dropped[unique[index].language, "benchmark overlap"] += 1
+    return sorted((file for index, file in enumerate(unique) if index not in contaminated), key=lambda file: file.rank)
+
+
+def _capped(files: Sequence[SourceFile], cap: int, dropped: Dropped) -> list[SourceFile]:
+    """At most `cap` characters of each package, chosen by rank, in the order of `files`."""
     size: Counter[Package] = Counter()
-    kept = []
-    for file in sorted(
-        (file for index, file in enumerate(unique) if index not in contaminated), key=lambda file: file.rank
-    ):
+    chosen = set()
+    for index, file in sorted(enumerate(files), key=lambda item: item[1].rank):
         if size[file.package] + len(file.text) > cap:
             dropped[file.language, "package cap"] += 1
-            continue
-        size[file.package] += len(file.text)
-        kept.append(file)
-    return kept
+        else:
+            size[file.package] += len(file.text)
+            chosen.add(index)
+    return [file for index, file in enumerate(files) if index in chosen]
 
 
 def read_benchmark(path: Path) -> list[tuple[str, str]]:
@@ -256,11 +260,11 @@ def _line(file: SourceFile) -> str:
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
-def _write(path: Path, lines: object) -> None:
+def _write(path: Path, lines: Iterable[str]) -> None:
     partial = path.with_name(path.name + ".partial")
     with partial.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(lines)  # type: ignore[arg-type]
-    os.replace(partial, path)
+        file.writelines(lines)
+    partial.replace(path)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -282,8 +286,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--cache", type=Path, default=default_cache(), help="folder of downloaded archives (default: %(default)s)"
     )
-    parser.add_argument("--decontaminate", type=Path, nargs="+", default=[], metavar="FILE", help="benchmark files "
-                        "(HumanEval, its infilling variants, MBPP; .jsonl or .jsonl.gz) that the corpus must not overlap with")  # fmt: skip
+    parser.add_argument(
+        "--decontaminate",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="benchmark files that the corpus must not overlap with: HumanEval, its infilling variants, MBPP "
+        "(.jsonl or .jsonl.gz)",
+    )
     parser.add_argument("--keep-going", action="store_true", help="leave out packages that fail instead of stopping")
     parser.add_argument("--threads", type=int, default=4, help="downloads at a time (default: %(default)s)")
     options = parser.parse_args(argv)
@@ -310,9 +321,15 @@ def main(argv: Sequence[str] | None = None) -> int:
                 progress.update(tasks[stage], completed=done, total=total, word=word)
 
             lock = build(
-                options.destination, packages, languages=options.language or LANGUAGES, cache=options.cache,
-                benchmarks=options.decontaminate, keep_going=options.keep_going, threads=options.threads, on_progress=show,
-            )  # fmt: skip
+                options.destination,
+                packages,
+                languages=options.language or LANGUAGES,
+                cache=options.cache,
+                benchmarks=options.decontaminate,
+                keep_going=options.keep_going,
+                threads=options.threads,
+                on_progress=show,
+            )
     except CorpusError as error:
         console.print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         return 1

@@ -27,11 +27,12 @@ from diffusion.training import corpus_text
 LANGUAGES = ("python", "javascript", "typescript")
 MANIFEST = Path(__file__).with_name("corpus.toml")
 ALLOWED_LICENCES = frozenset(
-    "MIT MIT-0 BSD-2-Clause BSD-3-Clause Apache-2.0 ISC PSF-2.0 Python-2.0 0BSD Zlib Unlicense CC0-1.0".split()
+    {"MIT", "MIT-0", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "ISC", "PSF-2.0", "Python-2.0", "0BSD", "Zlib"}
+    | {"Unlicense", "CC0-1.0"}
 )
 # The target that pip resolves for is fixed, so that every machine gets the same wheel; the newer one is the fallback.
-_PYTHON_TARGETS = ("3.13", "3.14")
-_PLATFORMS = tuple(f"manylinux_2_{minor}_x86_64" for minor in (28, 27, 17)) + ("manylinux2014_x86_64",)
+_PYTHON_TARGETS = ("3.13.9", "3.14.9")
+_PLATFORMS = (*(f"manylinux_2_{minor}_x86_64" for minor in (28, 27, 17)), "manylinux2014_x86_64")
 
 
 class CorpusError(Exception):
@@ -84,6 +85,7 @@ _LICENCE_NAMES = {  # what packages call them, in lower case and without "licens
     "zlib": "Zlib", "unlicense": "Unlicense", "the unlicense unlicense": "Unlicense", "cc0 1 0": "CC0-1.0",
     "osi approved the unlicense unlicense": "Unlicense",
 }  # fmt: skip
+_BSD = "Redistribution and use in source and binary forms"
 _LICENCE_TEXTS = (
     (re.compile(r"\s*(?:MIT License|.{0,400}Permission is hereby granted, free of charge)", re.S), "MIT"),
     (re.compile(r"\s*Apache License\s+Version 2\.0"), "Apache-2.0"),
@@ -108,14 +110,15 @@ def _named_licence(text: str) -> str | None:
     return next((name for pattern, name in _LICENCE_TEXTS if pattern.match(text)), None)
 
 
+_EXPRESSION = re.compile(
+    r"[\s(]*[\w.+]*[-\d][\w.+-]*[\s)]*|[\s(]*(?:MIT|ISC|Zlib|Unlicense)[\s)]*"
+    r"|[\w.+()\s-]*\b(?:AND|OR|WITH)\b[\w.+()\s-]*"
+)
+
+
 def is_expression(text: str) -> bool:
     """Whether it reads as an SPDX expression, whatever licences it names."""
-    return (
-        re.fullmatch(
-            r"[\s(]*[\w.+]*[-\d][\w.+-]*[\s)]*|[\s(]*(?:MIT|ISC|Zlib|Unlicense)[\s)]*|.*\b(?:AND|OR|WITH)\b.*", text
-        )
-        is not None
-    )
+    return len(text) < 200 and _EXPRESSION.fullmatch(text) is not None
 
 
 def licence_allowed(expression: str) -> bool:
@@ -215,8 +218,8 @@ def fetch(package: Package, cache: Path, *, tries: int = 3) -> Path:
 
 def _pip_commands(package: Package, folder: Path) -> list[list[str]]:
     # Wheels only: building an sdist would run the package's code.
-    base = [sys.executable, "-I", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps",
-            "--only-binary", ":all:", "--implementation", "cp", "--dest", str(folder)]  # fmt: skip
+    base = [sys.executable, "-I", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+    base += ["--no-deps", "--only-binary", ":all:", "--implementation", "cp", "--dest", str(folder)]
     platforms = [part for platform in _PLATFORMS for part in ("--platform", platform)]
     wanted = f"{package.name}=={package.version}"
     return [[*base, *platforms, "--python-version", version, wanted] for version in _PYTHON_TARGETS]

@@ -26,22 +26,30 @@ MAX_MEAN_LINE, MAX_LINE = 110, 1000
 
 # Copies of other people's code (whose licence the package's metadata does not state), and tables of data.
 SKIPPED_FOLDERS = frozenset(
-    "_vendor vendor vendors vendored _vendored third_party thirdparty third-party 3rdparty _third_party node_modules "
-    "bower_components extern externals external bundled locale locales generated __generated__ _generated gen "
-    "__snapshots__ __pycache__".split()
+    {"_vendor", "vendor", "vendors", "vendored", "_vendored", "third_party", "thirdparty", "third-party", "3rdparty"}
+    | {"_third_party", "node_modules", "bower_components", "extern", "externals", "external", "bundled"}
+    | {"locale", "locales", "generated", "__generated__", "_generated", "gen", "i18n", "__snapshots__", "__pycache__"}
 )
 # What bundlers and compilers write into a JavaScript package next to its sources.
-BUILD_FOLDERS = frozenset("dist build umd cjs amd bundle bundles min es5 commonjs _esm _cjs coverage".split())
+BUILD_FOLDERS = frozenset(
+    {"dist", "build", "umd", "cjs", "amd", "bundle", "bundles", "min", "es5", "commonjs", "_esm", "_cjs", "coverage"}
+)
+
+# Declarations, minified files and bundles, protocol buffers, shaders wrapped in a string.
+_SKIPPED_NAME = re.compile(
+    r"\.d\.[cm]?ts$|[.-]min\.\w+$|\.bundle\.\w+$|_pb2(?:_grpc)?\.py$|[.-](?:glsl|wgsl|frag|vert)\.[jt]s$"
+)
 
 _COPYLEFT = re.compile(
-    r"GNU\s+(?:\w+\s+){0,2}General\s+Public|\b[AL]?GPL(?:[-\s]?v?[23]|\b)|Mozilla\s+Public\s+Licen[cs]e|\bMPL[- /]?[12]\b"
-    r"|CC[- ]BY[- ](?:SA|NC)|Server Side Public|Business Source Licen[cs]e|\bBUSL\b|Elastic Licen[cs]e|Commons Clause"
+    r"GNU\s+(?:\w+\s+){0,2}General\s+Public|\b[AL]?GPL(?:[-\s]?v?[23]|\b)|Mozilla\s+Public\s+Licen[cs]e"
+    r"|\bMPL[- /]?[12]\b|CC[- ]BY[- ](?:SA|NC)"
+    r"|Server Side Public|Business Source Licen[cs]e|\bBUSL\b|Elastic Licen[cs]e|Commons Clause"
     r"|Eclipse Public Licen[cs]e|\bEPL-[12]|\bCDDL\b"
 )
 _GENERATED = re.compile(
-    r"do\s+not\s+(?:edit|modify)\b|@generated\b|\bauto[- ]?(?:matically[- ])?generated\b"
-    r"|\b(?:file|code|module|class|script) (?:is|was|has been) generated\b|\bgenerated (?:by|from|with|using)\b"
-    r"|\bgenerated file\b|@nolint\b",
+    r"do\s+not\s+(?:edit|modify)\b|@generated\b|\bauto[- ]?(?:matically[- ])?(?:generated|rebuilt)\b"
+    r"|\b(?:file|code|module|class|script) (?:is|was|has been) generated\b|^\W{0,12}generated (?:by|from|with|using)\b"
+    r"|\bfile generated\b|\bgenerated file\b|@nolint\b",
     re.IGNORECASE,
 )
 _COMMENT_LINE = re.compile(r"^\s*(?:#|//|/?\*|<!--|\"\"\"|''')")
@@ -61,6 +69,7 @@ _LITERAL_LINE = re.compile(
     r"|[ub]?\"[^\"]*\"|[ub]?'[^']*')+"
 )
 _LITERAL_START = frozenset("-+0123456789.,:;(){}[]NTFntfub\"'")
+_IMPORTS = ("import ", "from ", "export * ", "export {", "export type {")
 _JSDOC_TYPES = re.compile(r"@(?:param|type|returns?|typedef|property|this|template)\s*\{|@import\b")
 
 
@@ -68,9 +77,7 @@ def skipped_path(path: str) -> bool:
     """Whether a file's path inside its package already says that it is not to be read."""
     *folders, name = path.lower().split("/")
     extension = name[name.rfind(".") :] if "." in name else ""
-    if extension not in EXTENSIONS or re.search(
-        r"\.d\.[cm]?ts$|[.-]min\.\w+$|\.bundle\.\w+$|_pb2(?:_grpc)?\.py$", name
-    ):
+    if extension not in EXTENSIONS or _SKIPPED_NAME.search(name):
         return True
     built = EXTENSIONS[extension] == "javascript" and any(folder in BUILD_FOLDERS for folder in folders)
     return built or any(folder in SKIPPED_FOLDERS or folder.startswith("lib-") for folder in folders)
@@ -120,11 +127,12 @@ def _is_data(text: str, lines: Sequence[str]) -> bool:
     outside_ascii = 0 if text.isascii() else len(text.encode("ascii", "ignore")) / len(text) < 0.8
     if digits > 0.2 * len(text) or escapes > 0.1 * len(text) or outside_ascii:
         return True
-    stripped = [line.strip() for line in lines]
-    code_lines = sum(1 for line in stripped if line)
+    stripped = [stripped for line in lines if (stripped := line.strip())]
     # Closing brackets alone are literal lines as well; ordinary code, JavaScript above all, has up to a third of them.
     candidates = (line for line in stripped if len(line) > 3 and line[0] in _LITERAL_START)
-    return sum(1 for line in candidates if _LITERAL_LINE.fullmatch(line)) > 0.5 * code_lines
+    literals = sum(1 for line in candidates if _LITERAL_LINE.fullmatch(line))
+    imports = sum(1 for line in stripped if line.startswith(_IMPORTS))
+    return literals > 0.5 * len(stripped) or literals + imports > 0.8 * len(stripped)
 
 
 # --- tokens and hashes -------------------------------------------------------------------------------------------
