@@ -67,8 +67,10 @@ def _candidates(view: View) -> Iterator[tuple[Scope, bool]]:
     """Scopes that may enclose the cursor, the most reliable source first, and whether they certainly do."""
     document, offset, anchor = view.document, view.offset, view.anchor
     braces = document.language.block_style == "braces"
-    trees = [tree for tree in (document.tree, document.errors and document.good) if tree]
-    for tree in trees:
+    trees = [document.tree]
+    if document.good is not document.tree:
+        trees.append(document.good)
+    for tree in filter(None, trees):
         for item in queries.structure(document, tree, max(0, min(anchor, offset) - 1), offset + 1):
             if item.kind == "member" or item.header_end > offset:
                 continue

@@ -10,7 +10,7 @@ from grammars import lexer, queries
 from grammars.lines import indent_of, line_end, line_start
 from grammars.parser import ParsedDocument
 
-REACH = 32_768  # how far back an error spoils the tree, and how far back we read where it is spoilt
+REACH = 16_384  # how far back an error spoils the tree, and how far back we read where it is spoilt
 TREE_REACH = 4_096  # how far back we read where it is whole: only the last statements matter then
 
 
@@ -53,15 +53,15 @@ def _broken_near(document: ParsedDocument, low: int, offset: int) -> bool:
     return any(start < offset and end >= low for start, end in document.errors)
 
 
-def _lex_start(document: ParsedDocument, low: int, offset: int) -> int:
-    """A place near `low` that is neither in a string nor in a comment, so that lexing may start there."""
+def _lexed(document: ParsedDocument, low: int, offset: int) -> list[lexer.Region]:
+    """The regions of text[low:offset] by their delimiters; only what `low` itself is in comes from a tree."""
     tree = document.good or document.tree
-    if tree is None or not low:
-        return low
-    around = lexer.innermost(queries.regions(document, tree, low, low + 1), low)
-    if around is None or around.kind == "code":
-        return low
-    return around.end if around.end < offset else max(around.start, low - REACH)
+    around = None
+    if tree is not None and low:
+        around = lexer.innermost(queries.regions(document, tree, low, low + 1), low)
+    if around is None or around.kind == "code" or around.end >= offset:
+        return lexer.lex(document.text, low, offset, document.language)
+    return [around, *lexer.lex(document.text, around.end, offset, document.language)]
 
 
 def view(document: ParsedDocument, offset: int) -> View:
@@ -72,7 +72,7 @@ def view(document: ParsedDocument, offset: int) -> View:
         low = line_start(text, max(0, offset - TREE_REACH))
         regions = queries.regions(document, tree, low, offset)
     elif language.strings or language.line_comment or language.block_comments:
-        regions = lexer.lex(text, _lex_start(document, low, offset), offset, language)
+        regions = _lexed(document, low, offset)
     else:
         regions = []
     code = lexer.paint(text, low, offset, regions)
