@@ -113,7 +113,8 @@ class EngineClient:
                 if status.state in ("ready", "busy"):
                     return status
                 if status.state == "errored":
-                    raise EngineError(status.detail, f"the log is {status.log}", "model")
+                    hint = f"then run `midfill engine start`; the log is {status.log}"
+                    raise EngineError(status.detail, hint, "model")
         raise self._ended()
 
     async def stop(self) -> None:

@@ -1,0 +1,184 @@
+"""`midfill doctor`: what is installed and where everything is, each with ok, warn or fail and what to do.
+
+Starts no engine and loads no model; torch is looked at in a child process. Knows nothing of requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import platformdirs
+from rich.text import Text
+
+from diffusion.api import DISTRIBUTION, PROTOCOL_VERSION, EngineError
+from grammars.languages import grammar, languages
+from lsp_server.commands import render
+from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient
+from lsp_server.engine_paths import EnginePaths, check_private, engine_paths, last_line
+from lsp_server.usage import Parser
+
+Verdict = Literal["ok", "warn", "fail"]
+STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
+CHILD_SECONDS = 120
+PACKAGES = (
+    "pygls", "lsprotocol", "httpx", "tree-sitter", "torch", "transformers", "optimum-quanto", "starlette", "uvicorn",
+    "filelock", "platformdirs", "psutil", "rich",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One line of the report. `hint` says what to do unless all is well."""
+
+    name: str
+    verdict: Verdict = "ok"
+    value: str
+    hint: str = ""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the report; 1 if a check failed. Raises UsageError."""
+    arguments = _parser().parse_args(argv)
+    out, err = render.consoles()
+    with err.status("looking at torch and the model"):
+        checks = list(_checks(arguments.profile))
+    failed = any(check.verdict == "fail" for check in checks)
+    if arguments.json:
+        print(json.dumps({"ok": not failed, "checks": [asdict(check) for check in checks]}))
+        return int(failed)
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        line = Text.assemble((f"{check.verdict:<5}", STYLES[check.verdict]), f"{check.name:<{width}}  ", check.value)
+        out.print(line)
+        if check.hint:
+            out.print(f"{'':<{5 + width}}  -> {check.hint}")
+    out.print("something is wrong: see above" if failed else "all is well", style="bold")
+    return int(failed)
+
+
+def _checks(profile: str) -> Iterator[Check]:
+    yield Check(name=DISTRIBUTION, value=f"{_version(DISTRIBUTION)}, protocol {PROTOCOL_VERSION}")
+    yield Check(name="python", value=f"{platform.python_version()} ({sys.executable}) on {platform.platform()}")
+    yield _packages()
+    yield from _grammars()
+    yield from _model(profile)
+    try:
+        paths = engine_paths(profile)
+        yield from _engine(paths, profile)
+    except EngineError as error:
+        yield Check(name="runtime folder", verdict="fail", value=error.message, hint=error.hint)
+    yield Check(name="state folder", value=str(platformdirs.user_state_path(DISTRIBUTION)))
+    yield Check(name="configuration", value=str(platformdirs.user_config_path(DISTRIBUTION)))
+
+
+def _packages() -> Check:
+    versions = {name: _version(name) for name in PACKAGES}
+    if missing := [name for name, version in versions.items() if not version]:
+        hint = "install midfill again, in an environment of its own"
+        return Check(name="packages", verdict="fail", value=f"missing: {', '.join(missing)}", hint=hint)
+    return Check(name="packages", value=", ".join(f"{name} {version}" for name, version in versions.items()))
+
+
+def _grammars() -> Iterator[Check]:
+    works = {row.id: grammar(row) is not None for row in languages() if row.grammar}
+    if broken := [name for name, fine in works.items() if not fine]:
+        hint = "these languages are treated as plain text; install midfill again"
+        yield Check(name="grammars", verdict="warn", value=f"not working: {', '.join(broken)}", hint=hint)
+    else:
+        yield Check(name="grammars", value=", ".join(works))
+
+
+def _model(profile: str) -> Iterator[Check]:
+    facts = _facts(profile)
+    torch, model = facts["torch"], facts["profile"]
+    if "error" in torch:
+        yield Check(name="torch", verdict="fail", value=torch["error"], hint=torch["hint"])
+    else:
+        yield Check(name="torch", value=f"{torch['version']}, {torch['threads']} threads")
+        cuda = f", built for CUDA {torch['cuda']}" if torch["cuda"] else ", built without CUDA"
+        yield Check(name="device", value=f"{torch['device']}{cuda}")
+    if "error" in model:
+        yield Check(name="model", verdict="fail", value=model["error"], hint=model["hint"])
+        return
+    yield Check(name="model", value=f"{model['name']}: {model['title']}")
+    if model["missing"]:
+        value = f"missing in {model['weights']}: {', '.join(model['missing'])}"
+        yield Check(name="weights", verdict="fail", value=value, hint="install midfill again, or train: midfill train")
+    else:
+        yield Check(name="weights", value=f"{model['weights']}, {model['bytes'] / 1e6:.1f} MB")
+
+
+def _facts(profile: str) -> dict[str, Any]:
+    command = [sys.executable, "-I", "-m", "diffusion.facts", profile]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=CHILD_SECONDS, stdin=subprocess.DEVNULL)
+        facts: dict[str, Any] = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        failed = {"error": f"no answer within {CHILD_SECONDS} s", "hint": "is the machine busy?"}
+        return {"torch": failed, "profile": failed}
+    except json.JSONDecodeError:
+        said = next(iter(reversed(done.stderr.strip().split("\n"))), "") or f"exit code {done.returncode}"
+        failed = {"error": said, "hint": f"install midfill again; to see more: {' '.join(command)}"}
+        return {"torch": failed, "profile": failed}
+    return facts
+
+
+def _engine(paths: EnginePaths, profile: str) -> Iterator[Check]:
+    folder = paths.socket.parent
+    check_private(folder)
+    writable = not folder.exists() or os.access(folder, os.W_OK | os.X_OK)
+    yield Check(
+        name="runtime folder",
+        verdict="ok" if writable else "fail",
+        value=str(folder),
+        hint="" if writable else "make it writable, or set MIDFILL_RUNTIME_DIR to a folder of yours",
+    )
+    yield Check(name="socket", value=str(paths.socket))
+    yield asyncio.run(_running(profile))
+    said = last_line(paths.log)
+    yield Check(name="log", value=f"{paths.log}" + (f" (last: {said})" if said else " (empty)"))
+
+
+async def _running(profile: str) -> Check:
+    client = EngineClient(profile, start=False)
+    try:
+        status = await client.status()
+    except EngineError:
+        return Check(name="engine", value="not running; it starts when it is needed")
+    finally:
+        await client.close()
+    if status.state == "errored":
+        hint = "then `midfill engine stop`, so that the next request tries again"
+        return Check(name="engine", verdict="fail", value=status.detail, hint=hint)
+    return Check(
+        name="engine",
+        value=f"{status.state}, {status.model} on {status.device}, process {status.pid}, {status.memory / 1e6:.0f} MB",
+    )
+
+
+def _version(distribution: str) -> str:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="midfill doctor",
+        description="Show what is installed, which device and model are used, and where sockets and logs are.",
+        epilog="If something does not work, run this first; the lines with -> say what to do.",
+    )
+    parser.add_argument("--profile", default=DEFAULT_PROFILE, help="model profile (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    return parser

@@ -1,0 +1,143 @@
+"""`midfill engine start|status|stop`: the process that holds the model, seen from the command line.
+
+Knows the engine client; nothing of models and requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from diffusion.api import EngineError, Status, to_json
+from lsp_server.commands import render
+from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient, engine_command
+from lsp_server.engine_paths import check_private, make_private
+from lsp_server.usage import Parser
+
+EPILOG = """\
+examples:
+  midfill engine start                 load the model now, so that the first completion is fast
+  midfill engine status                what it is doing, how much memory it takes, where its log is
+  midfill engine stop                  free the memory; the next completion starts it again
+  midfill engine start --foreground    run it in this terminal with its log (end with Ctrl-C)
+
+You need none of these: editors start the engine when they need it, and it ends when nobody has used it for a while.
+"""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one of the three. Raises UsageError, EngineError."""
+    arguments = _parser().parse_args(argv)
+    out, err = render.consoles()
+    if arguments.action == "start":
+        return _start(arguments, out, err)
+    if arguments.action == "status":
+        return asyncio.run(_status(arguments.profile, arguments.json, out))
+    return asyncio.run(_stop(arguments.profile, out))
+
+
+def _start(arguments: argparse.Namespace, out: Console, err: Console) -> int:
+    client = EngineClient(arguments.profile, idle=arguments.idle)
+    if arguments.foreground:
+        make_private(client.paths.socket.parent)
+        command = engine_command(client.paths, arguments.profile, arguments.idle)
+        os.execv(command[0], [*command, "--foreground"])
+
+    async def start() -> Status:
+        if (running := await _running(arguments.profile)) and running.state == "errored":
+            await client.stop()  # what kept it from loading may have been put right
+        with err.status("starting the engine") as shown:
+            try:
+                await client.wait_ready(lambda status: shown.update(render.loading_line(status)))
+                return await client.status()
+            finally:
+                await client.close()
+
+    _print_status(asyncio.run(start()), out)
+    return 0
+
+
+async def _status(profile: str, as_json: bool, out: Console) -> int:
+    """Exit code 0: an engine runs; 1: none does, or its model could not be loaded."""
+    status = await _running(profile)
+    if as_json:
+        log = str(EngineClient(profile).paths.log)
+        print(json.dumps(to_json(status or Status(state="stopped", model=profile, log=log))))
+    elif status:
+        _print_status(status, out)
+    else:
+        out.print(f"no engine is running for the profile {profile}; it starts when it is needed")
+    return 0 if status and status.state != "errored" else 1
+
+
+async def _stop(profile: str, out: Console) -> int:
+    status = await _running(profile)
+    if status is None:
+        out.print(f"no engine is running for the profile {profile}")
+        return 0
+    client = EngineClient(profile, start=False)
+    try:
+        await client.stop()
+    finally:
+        await client.close()
+    out.print(f"stopped (process {status.pid})")
+    return 0
+
+
+async def _running(profile: str) -> Status | None:
+    """The status of the engine that runs, or None. Starts nothing. Raises EngineError for paths that cannot be used."""
+    client = EngineClient(profile, start=False)
+    check_private(client.paths.socket.parent)
+    try:
+        return await client.status()
+    except EngineError:
+        return None
+    finally:
+        await client.close()
+
+
+def _print_status(status: Status, out: Console) -> None:
+    lines = {
+        "state": status.state + (f": {status.detail}" if status.detail else ""),
+        "model": status.model + (f" on {status.device}" if status.device else ""),
+        "process": f"{status.pid}, up {status.uptime:.0f} s, {status.memory / 1e6:.0f} MB",
+        "clients": f"{status.clients}, {status.requests} requests so far",
+        "version": f"{status.version}, protocol {status.protocol}",
+        "log": status.log or "none: its folder cannot be written",
+    }
+    for name, value in lines.items():
+        out.print(f"{name:<8} {value}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(
+        prog="midfill engine",
+        description="The process that holds the model, one for all editor windows.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="start|status|stop")
+    start = actions.add_parser("start", help="start it and wait until the model is loaded")
+    start.add_argument("--foreground", action="store_true", help="run in this terminal and show the log")
+    start.add_argument("--idle", type=_seconds, default=300.0, metavar="SECONDS", help="end when unused (0: never)")
+    status = actions.add_parser("status", help="show what it is doing")
+    status.add_argument("--json", action="store_true", help="print one JSON object instead")
+    stop = actions.add_parser("stop", help="end it, after the request that runs")
+    for action in (start, status, stop):
+        action.add_argument("--profile", default=DEFAULT_PROFILE, help="model profile (default: %(default)s)")
+    return parser
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"a number of seconds is needed, not {text!r}")
+    return seconds
