@@ -14,13 +14,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
 from diffusion.api import Draft, Engine, EngineError, Failure, FillRequest, Result
+from grammars.parser import ParsedDocument
 from lsp_server import filters
 from lsp_server.cache import Cache, Entry, Place
-from lsp_server.context import Budget, Nothing, build_request, window
+from lsp_server.context import Budget, Nothing, build_request, parse, window
 from lsp_server.documents import Document
 from lsp_server.insertion import Insertion
 from lsp_server.journal import Decision, Journal, Outcome
 from lsp_server.settings import Settings
+
+PARSED_DOCUMENTS = 8
+"""So many syntax trees are kept, of the documents used last."""
 
 EXPLICIT_CANDIDATES = 3
 EXPLICIT_PATIENCE = 4
@@ -82,6 +86,7 @@ class Completer:
     cache: Cache = field(default_factory=Cache)
     journal: Journal = field(default_factory=Journal)
     _running: dict[str, asyncio.Task[Offer]] = field(default_factory=dict)
+    _syntax: dict[str, tuple[str, ParsedDocument]] = field(default_factory=dict)
 
     async def complete(self, ask: Ask) -> tuple[Insertion, ...]:
         """What to offer at a place: nothing, one insertion, or several if asked for explicitly."""
@@ -106,8 +111,8 @@ class Completer:
         if reason := self._unwanted(ask):
             return Offer(reason=reason)
         text, offset = _with_selected(ask)
-        prefix, suffix = window(text, offset, self._budget())
-        place = Place(uri=ask.document.uri, offset=offset, prefix=prefix, suffix=suffix)
+        seen = window(text, offset, self._budget())
+        place = Place(uri=ask.document.uri, offset=offset, prefix=seen.prefix, suffix=seen.suffix)
         if found := self.cache.find(place, explicit=ask.explicit):
             offer = Offer(insertions=found, outcome="shown", reason="continues an earlier completion")
         else:
@@ -148,11 +153,12 @@ class Completer:
         if not ask.explicit:
             await asyncio.sleep(self.settings.debounce_ms / 1000)
         request = build_request(
-            text,
+            self._parsed(ask, text),
             place.offset,
             language=ask.document.language,
             path=ask.path,
             budget=self._budget(),
+            explicit=ask.explicit,
             request_id=ask.id,
             client=self.client,
             n=EXPLICIT_CANDIDATES if ask.explicit else 1,
@@ -209,6 +215,18 @@ class Completer:
             outcome="shown",
             reason=f"from {result.model or 'the model'}",
         )
+
+    def _parsed(self, ask: Ask, text: str) -> ParsedDocument:
+        """The syntax of a document, brought up to date from the last time that a request needed it."""
+        uri = ask.document.uri
+        kept = self._syntax.pop(uri, None)
+        if kept is None or kept[0] != ask.document.language:
+            kept = (ask.document.language, parse(text, ask.document.language, ask.path))
+        kept[1].update(text)
+        self._syntax[uri] = kept
+        while len(self._syntax) > PARSED_DOCUMENTS:
+            del self._syntax[next(iter(self._syntax))]
+        return kept[1]
 
     def _budget(self) -> Budget:
         settings = self.settings

@@ -5,18 +5,24 @@ Knows text and syntax; no LSP, no settings object, no engine. `midfill complete`
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from diffusion.api import FillRequest, Mode
+from diffusion.api import ContextItem, FillRequest
+from grammars import syntax
+from grammars.languages import language_for
+from grammars.parser import ParsedDocument
 from lsp_server.documents import without_surrogates
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """How much text before and after the cursor goes into a request, in code points; `max_lines` of an answer."""
+    """How much goes into a request, in code points: text before and after the cursor, and text from outside of these
+    windows. `max_lines`: lines of an answer at most."""
 
     prefix_chars: int = 8_000
     suffix_chars: int = 4_000
+    context_chars: int = 1_500
     max_lines: int = 12
 
 
@@ -27,32 +33,50 @@ class Nothing:
     reason: str
 
 
-def window(text: str, offset: int, budget: Budget) -> tuple[str, str]:
-    """What of the text around `offset` a request may hold, cut at line starts where there is one.
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """The text around a cursor that a request may hold: document[start:cursor] and document[cursor:end], without
+    lone surrogates."""
 
-    The start of the prefix lies on a grid of half a window, so that it does not slide with every keystroke: the
-    engine's cache of the prefix stays useful.
+    start: int
+    end: int
+    prefix: str
+    suffix: str
+
+
+def parse(text: str, language: str, path: str = "") -> ParsedDocument:
+    """A document for `build_request`. Worth keeping: its `update` costs less than parsing again."""
+    return ParsedDocument(text, language_for(language, path))
+
+
+def window(text: str, offset: int, budget: Budget) -> Window:
+    """The window around `offset`, cut at line starts where there are any.
+
+    Its start lies on a grid of half a window instead of sliding with every keystroke: what the engine has cached of
+    the prefix stays useful.
     """
     start = 0
     if offset > budget.prefix_chars:
         half = budget.prefix_chars // 2
         start = ((offset - budget.prefix_chars) // half + 1) * half
-        line = text.find("\n", start, offset)
-        start = line + 1 if line >= 0 else start
-    end = min(len(text), offset + budget.suffix_chars)
+        start = text.find("\n", start, offset) + 1 or start
+    end = offset + budget.suffix_chars
     if end < len(text):
-        line = text.rfind("\n", offset, end)
-        end = line + 1 if line >= 0 else end
-    return without_surrogates(text[start:offset]), without_surrogates(text[offset:end])
+        end = text.rfind("\n", offset, end) + 1 or end
+    end = min(end, len(text))
+    return Window(
+        start=start, end=end, prefix=without_surrogates(text[start:offset]), suffix=without_surrogates(text[offset:end])
+    )
 
 
 def build_request(
-    text: str,
+    document: ParsedDocument,
     offset: int,
     *,
     language: str,
     path: str = "",
     budget: Budget,
+    explicit: bool = False,
     request_id: str = "",
     client: str = "",
     n: int = 1,
@@ -60,23 +84,44 @@ def build_request(
     seed: int = 0,
     drafts: bool = False,
 ) -> FillRequest | Nothing:
-    """The request for the middle at `offset` (code points) of `text`. `path` is relative to the workspace."""
-    if not text.strip():
+    """The request for the middle at `offset` (code points) of a parsed document, or why there is none.
+
+    `language` is the LSP language id, `path` is relative to the workspace; of it the file and its folder are shown to
+    the model. An explicit request is made wherever there is any text. Raises BadRequest for numbers out of range.
+    """
+    if not document.text:
         return Nothing(reason="the document is empty")
-    prefix, suffix = window(text, offset, budget)
-    rest = suffix.split("\n", 1)[0].strip()
-    mode: Mode = "line" if rest and not all(char in ")]}>\"'`;,:" for char in rest) else "block"
+    around = syntax.context(document, offset)
+    if around.kind == "none" and not explicit:
+        return Nothing(reason=around.reason)
+    seen = window(document.text, around.offset, budget)
+    block = around.kind == "block"
     return FillRequest(
         id=request_id,
         client=client,
         language=language,
         path="/".join(path.replace("\\", "/").split("/")[-2:]),
-        prefix=prefix,
-        suffix=suffix,
-        mode=mode,
-        max_lines=1 if mode == "line" else budget.max_lines,
+        prefix=seen.prefix,
+        suffix=seen.suffix,
+        context=tuple(_context(around, seen, budget)),
+        mode="block" if block else "line",
+        max_lines=budget.max_lines if block else 1,
         n=n,
         deadline_ms=deadline_ms,
         seed=seed,
         drafts=drafts,
     )
+
+
+def _context(around: syntax.SyntaxContext, seen: Window, budget: Budget) -> Iterator[ContextItem]:
+    """What the window does not show of the file: headers of the enclosing scopes, imports, signatures of siblings."""
+    left = budget.context_chars
+    for kind, spans in (("signature", around.scopes), ("import", around.imports), ("signature", around.siblings)):
+        for span in spans:
+            if seen.start <= span.start < seen.end:
+                continue
+            text = without_surrogates(span.text)
+            if len(text) > left:
+                return
+            left -= len(text)
+            yield ContextItem(kind=kind, text=text)

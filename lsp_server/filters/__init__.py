@@ -1,22 +1,93 @@
 """What a raw middle goes through before it is offered: FILTERS, in their order, each one pure function in one file.
 
-Knows the request and the text. A filter gets the text that was left by the filter before it.
+Knows the request and the text. Line ends inside a text are "\\n" until the last filter.
+
+A filter is `(text, request) -> text | Rejected`. Where the cursor's line holds nothing but white space before the
+cursor, `text` starts at the line's start and the request's prefix ends there: so a filter sees and may change the
+indentation of the first line like that of the others. What is left is placed with the smallest possible range.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os.path
+from collections.abc import Callable
+from dataclasses import replace
 
 from diffusion.api import Candidate, FillRequest
+from lsp_server.filters.brackets import closers_taken_over
+from lsp_server.filters.chat import chat
+from lsp_server.filters.closes_again import closes_again
+from lsp_server.filters.control_characters import control_characters
+from lsp_server.filters.dedent import dedent
+from lsp_server.filters.double_space import double_space
+from lsp_server.filters.first_indent import first_indent
+from lsp_server.filters.indent_unit import indent_unit
+from lsp_server.filters.line_ends import line_ends
+from lsp_server.filters.nothing_left import nothing_left
+from lsp_server.filters.one_line import one_line
+from lsp_server.filters.repeats_suffix import repeats_suffix
+from lsp_server.filters.retypes_line import retypes_line
+from lsp_server.filters.runaway import runaway
+from lsp_server.filters.special_tokens import special_tokens
+from lsp_server.filters.surroundings import Rejected, line_before, rest_of_line
+from lsp_server.filters.trailing_blank import trailing_blank
 from lsp_server.insertion import Insertion
 
+__all__ = ["FILTERS", "Rejected", "insertion"]
 
-@dataclass(frozen=True, kw_only=True)
-class Rejected:
-    reason: str
+Filter = Callable[[str, FillRequest], str | Rejected]
+
+FILTERS: tuple[Filter, ...] = (
+    # What is no code at all.
+    control_characters,
+    special_tokens,
+    chat,
+    runaway,
+    # What stands before the cursor.
+    retypes_line,
+    double_space,
+    indent_unit,
+    first_indent,
+    dedent,
+    # What stands behind it.
+    one_line,
+    repeats_suffix,
+    closes_again,
+    trailing_blank,
+    # What is left.
+    nothing_left,
+    line_ends,
+)
 
 
 def insertion(candidate: Candidate, request: FillRequest) -> Insertion | Rejected:
-    if not candidate.text.strip():
-        return Rejected(reason="only whitespace")
-    return Insertion(text=candidate.text, before=candidate.replace_before, confidence=candidate.confidence)
+    """What of a candidate can be offered at the place of `request`, or why nothing of it can."""
+    text, opened = _opened(candidate, request)
+    for apply in FILTERS:
+        filtered = apply(text, opened)
+        if isinstance(filtered, Rejected):
+            return filtered
+        text = filtered
+    return _placed(text, opened, request, candidate.confidence)
+
+
+def _opened(candidate: Candidate, request: FillRequest) -> tuple[str, FillRequest]:
+    """The candidate as it fits to a prefix without the white space that it may rewrite."""
+    before = line_before(request)
+    space = len(before) if not before.strip(" \t") else len(before) - len(before.rstrip(" \t"))
+    rewritten = max(0, min(candidate.replace_before, space))
+    reach = space if space == len(before) else rewritten
+    cut = len(request.prefix) - reach
+    kept = request.prefix[cut : len(request.prefix) - rewritten]
+    return kept + candidate.text, replace(request, prefix=request.prefix[:cut])
+
+
+def _placed(text: str, opened: FillRequest, request: FillRequest, confidence: float | None) -> Insertion | Rejected:
+    """The smallest replacement that makes the document read as the filters left it."""
+    space = request.prefix[len(opened.prefix) :]
+    common = len(os.path.commonprefix([space, text]))
+    after = closers_taken_over(text, opened)
+    made = Insertion(text=text[common:], before=len(space) - common, after=after, confidence=confidence)
+    if made.text == space[common:] + rest_of_line(request)[:after]:
+        return Rejected(reason="it changes nothing")
+    return made

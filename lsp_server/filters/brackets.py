@@ -1,0 +1,100 @@
+"""Brackets and quotes that are open or closed too often, outside of strings and comments.
+
+Knows enough of all languages to tell strings and comments from code, and the grammar of none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from diffusion.api import FillRequest
+from lsp_server.filters.surroundings import rest_of_line
+
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_QUOTES = ('"""', "'''", '"', "'", "`")
+_HASH_COMMENTS = frozenset(
+    "python ruby shellscript perl r yaml toml elixir makefile dockerfile coffeescript julia nix powershell".split()
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Balance:
+    """What a text leaves unbalanced: `closed` has its extra closers with their offsets, `opened` what stays open, the
+    innermost last. A quote counts as a bracket; an open one is always the last."""
+
+    closed: tuple[tuple[int, str], ...]
+    opened: tuple[str, ...]
+
+
+def balance(text: str, language: str, *, quote: str = "") -> Balance:
+    """Scan a text that starts inside the string `quote`, or in code."""
+    comment = "#" if language in _HASH_COMMENTS else "//"
+    closed: list[tuple[int, str]] = []
+    opened: list[str] = []
+    outer = quote
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if quote:
+            if char == "\\":
+                at += 1
+            elif text.startswith(quote, at):
+                if outer:
+                    closed.append((at, quote))
+                at += len(quote) - 1
+                quote = outer = ""
+            elif char == "\n" and quote in ("'", '"'):
+                quote = outer = ""  # A string that was never closed, or an apostrophe.
+        elif found := next((mark for mark in _QUOTES if text.startswith(mark, at)), ""):
+            quote = found
+            at += len(found) - 1
+        elif text.startswith(comment, at):
+            at = _find(text, "\n", at) - 1
+        elif comment == "//" and text.startswith("/*", at):
+            at = _find(text, "*/", at + 2) + 1
+        elif char in "([{":
+            opened.append(char)
+        elif char in _PAIRS:
+            if opened and opened[-1] == _PAIRS[char]:
+                opened.pop()
+            elif not opened:
+                closed.append((at, char))
+        at += 1
+    return Balance(closed=tuple(closed), opened=(*opened, *([quote] if quote else [])))
+
+
+def redundant_closers(text: str, request: FillRequest) -> tuple[tuple[int, str], ...]:
+    """The closers of a text that close what the suffix closes anyway, with their offsets in the text."""
+    before = balance(request.prefix, request.language)
+    quote = before.opened[-1] if before.opened and before.opened[-1] in _QUOTES else ""
+    closed = balance(text, request.language, quote=quote).closed
+    if not closed:
+        return ()
+    provided = len(balance(request.suffix, request.language, quote=quote).closed)
+    missing = max(0, len(before.opened) - provided)
+    return closed[missing:]
+
+
+def closers_taken_over(text: str, request: FillRequest) -> int:
+    """How many characters behind the cursor the text writes itself: closers that an editor has put there. They are
+    replaced, so that accepting leaves the cursor behind them."""
+    rest = rest_of_line(request)
+    taken = 0
+    last = 0
+    for at, closer in redundant_closers(text, request):
+        behind = rest[taken:]
+        gap = len(behind) - len(behind.lstrip())
+        if not behind[gap:].startswith(closer):
+            break
+        taken += gap + len(closer)
+        last = at + len(closer)
+    for char in text[last:].strip() if taken else "":
+        if char not in ";," or not rest[taken:].startswith(char):
+            break
+        taken += 1
+    return taken
+
+
+def _find(text: str, what: str, start: int) -> int:
+    found = text.find(what, start)
+    return len(text) if found < 0 else found

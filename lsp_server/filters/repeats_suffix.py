@@ -1,0 +1,59 @@
+"""Cuts off an end that repeats what follows the cursor: the rest of the line, or the lines below. Spacing is ignored."""
+
+from __future__ import annotations
+
+import re
+
+from diffusion.api import FillRequest
+from grammars.languages import language_for
+from grammars.lines import follows, indent_of
+from lsp_server.filters.surroundings import WORD, Rejected, at_line_start, compact, following_lines, rest_of_line
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+def repeats_suffix(text: str, request: FillRequest) -> str | Rejected:
+    rest = rest_of_line(request)
+    behind = follows(rest)
+    if behind == "code":
+        return _without_rest(text, rest)
+    return _without_lines(text, request) if behind == "nothing" else text
+
+
+def _without_rest(text: str, rest: str) -> str:
+    """The text without an end that is the rest of the line, or at least two tokens of its start."""
+    tokens = list(_TOKEN.finditer(text))
+    ahead = _TOKEN.findall(rest)
+    for first, token in enumerate(tokens):
+        tail = [later[0] for later in tokens[first:]]
+        whole = tail == ahead
+        started = len(tail) > 1 and tail == ahead[: len(tail)]
+        doubled = len(tail) == 1 and tail == ahead[:1] and WORD.match(tail[0]) and not text[-1].isspace()
+        if whole or started or (doubled and rest[:1].isspace()):
+            start = token.start()
+            return text[:start].rstrip() if rest[:1].isspace() else text[:start]
+    return text
+
+
+def _without_lines(text: str, request: FillRequest) -> str | Rejected:
+    """The text without lines that are the next lines of the document."""
+    below = following_lines(request)
+    lines = text.split("\n")
+    by_indent = language_for(request.language).block_style == "indent"
+    for first in range(0 if at_line_start(request) else 1, len(lines)):
+        same = _same_lines([line for line in lines[first:] if line.strip()], below, by_indent)
+        if lines[first].strip() and same:
+            kept = "\n".join(lines[:first])
+            return kept if kept.strip() else Rejected(reason="it repeats the next line")
+    return text
+
+
+def _same_lines(ours: list[str], theirs: list[str], by_indent: bool) -> bool:
+    """Whether our lines are the first of theirs, or two of them are at least. Closers alone prove nothing."""
+    same = 0
+    for our, their in zip(ours, theirs, strict=False):
+        if compact(our) != compact(their) or (by_indent and indent_of(our) != indent_of(their)):
+            break
+        same += 1
+    whole = same == min(len(ours), len(theirs)) or same > 1
+    return whole and any(WORD.search(line) for line in ours[:same])

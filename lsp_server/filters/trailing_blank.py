@@ -1,0 +1,12 @@
+"""Drops empty lines and white space at the end, which the document has already or nobody wants."""
+
+from __future__ import annotations
+
+from diffusion.api import FillRequest
+from lsp_server.filters.surroundings import rest_of_line
+
+
+def trailing_blank(text: str, request: FillRequest) -> str:
+    if rest_of_line(request).strip():
+        return text  # The newline before a closing brace belongs to the body.
+    return text.rstrip()
