@@ -84,21 +84,22 @@ async def _show(engine: Engine, span: Span, out: Console, pace: float) -> Result
     """Fill one span and show how: in place on a terminal, a line per denoising step elsewhere."""
     request = _request(span)
     out.rule(f"{span.file}, line {span.line}", align="left")
-    if not out.is_terminal:
-        out.print(render.in_place(span.prefix, Text(f"{render.OPEN}{render.CLOSE}"), span.suffix))
+    if out.is_terminal:
+        start = render.in_place(span.prefix, Text(" ", "reverse"), span.suffix)
+        # A console of its own: one that does not wrap would cut the canvas off.
+        with Live(start, console=Console(highlight=False), auto_refresh=False, transient=True) as live:
+
+            def on_draft(draft: Draft) -> None:
+                live.update(render.in_place(span.prefix, render.canvas(draft), span.suffix), refresh=True)
+                time.sleep(pace)
+
+            result = await session.run_fill(engine, request, on_draft)
+    else:
         result = await session.run_fill(engine, request, lambda draft: out.print(render.step_line(draft)))
-        out.print(_outcome(span, result, out))
-        return result
-    start = render.in_place(span.prefix, Text(" ", "reverse"), span.suffix)
-    with Live(start, console=out, auto_refresh=False) as live:
-
-        def on_draft(draft: Draft) -> None:
-            live.update(render.in_place(span.prefix, render.canvas(draft), span.suffix), refresh=True)
-            time.sleep(pace)
-
-        result = await session.run_fill(engine, request, on_draft)
-        live.update(_outcome(span, result, out), refresh=True)
-    out.print(_verdict(span, result), render.effort(result.model, result.cost.forwards, result.cost.ms), "\n")
+    best = result.candidates[0] if result.candidates else Candidate(text="")
+    out.print(render.filled(span.prefix, best, span.suffix, marks=render.needs_marks(out)))
+    out.print(_verdict(span, result))
+    out.print(render.effort(result.model, result.cost.forwards, result.cost.ms), style=render.AROUND)
     return result
 
 
@@ -118,11 +119,6 @@ def _request(span: Span) -> FillRequest:
     return dataclasses.replace(request, cells=True)
 
 
-def _outcome(span: Span, result: Result, out: Console) -> Text:
-    best = result.candidates[0] if result.candidates else Candidate(text="")
-    return render.filled(span.prefix, best, span.suffix, marks=render.needs_marks(out))
-
-
 def as_written(span: Span, result: Result) -> bool:
     """Whether the best candidate is exactly what the author wrote."""
     if not result.candidates:
@@ -133,8 +129,8 @@ def as_written(span: Span, result: Result) -> bool:
 
 def _verdict(span: Span, result: Result) -> str:
     if not result.candidates:
-        return "nothing offered;"
-    return "as the author wrote it;" if as_written(span, result) else f"the author wrote: {span.written}\n"
+        return f"-> nothing offered; the author wrote: {span.written}"
+    return "-> as the author wrote it" if as_written(span, result) else f"-> the author wrote: {span.written}"
 
 
 def _summary(done: list[tuple[Span, Result]], out: Console) -> None:
