@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 import pytest_asyncio
+from engine_processes import FAKE, engines_in
 
 from lsp_server.engine_client import EngineClient
-
-FAKE = (sys.executable, "-I", str(Path(__file__).with_name("fake_engine.py")))
 
 
 @pytest.fixture
@@ -28,16 +25,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for process in engines_in(tmp_path):
         process.kill()
         process.wait(20)
-
-
-def engines_in(folder: Path) -> list[psutil.Process]:
-    """The engine processes whose socket lies below a folder."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "status"]):
-        words = process.info["cmdline"] or []
-        if process.info["status"] != psutil.STATUS_ZOMBIE and "--socket" in words and str(folder) in " ".join(words):
-            found.append(process)
-    return found
 
 
 @pytest_asyncio.fixture

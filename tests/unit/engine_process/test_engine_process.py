@@ -16,11 +16,11 @@ import filelock
 import httpx
 import psutil
 import pytest
+from engine_processes import FAKE, engines_in
 
 from diffusion.api import Draft, EngineError, Event, Failure, FillRequest, Result, Status
 from lsp_server.engine_client import EngineClient
 from lsp_server.engine_paths import engine_paths
-from tests.unit.engine_process.conftest import FAKE, engines_in
 
 NewClient = Callable[..., EngineClient]
 

@@ -1,0 +1,140 @@
+"""`midfill engine`, `doctor` and `complete` with a real engine process around the commanded model."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from engine_processes import FAKE, engines_in
+
+from lsp_server.__main__ import main as midfill
+from lsp_server.commands import doctor, engine, session
+from lsp_server.engine_client import EngineClient
+from lsp_server.engine_paths import engine_paths
+
+PROFILE = ["--profile", "fake"]
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def fake_engine(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (engine, session, doctor):
+        monkeypatch.setattr(module, "EngineClient", functools.partial(EngineClient, command=FAKE))
+
+
+def test_start_status_stop(home: Path, capsys: Captured) -> None:
+    assert midfill(["engine", "status", *PROFILE]) == 1
+    assert "no engine is running" in capsys.readouterr().out
+    assert midfill(["engine", "start", *PROFILE]) == 0
+    first = capsys.readouterr().out
+    assert "ready" in first and "fake on cpu" in first and ".log" in first
+    assert midfill(["engine", "start", *PROFILE]) == 0
+    capsys.readouterr()
+    assert midfill(["engine", "status", "--json", *PROFILE]) == 0
+    status = json.loads(capsys.readouterr().out)
+    (process,) = engines_in(home)
+    assert (status["state"], status["pid"]) == ("ready", process.pid)
+    assert midfill(["engine", "stop", *PROFILE]) == 0
+    assert f"stopped (process {process.pid})" in capsys.readouterr().out
+    assert not process.is_running()
+    assert midfill(["engine", "stop", *PROFILE]) == 0
+    assert "no engine is running" in capsys.readouterr().out
+    assert midfill(["engine", "status", "--json", *PROFILE]) == 1
+    assert json.loads(capsys.readouterr().out)["state"] == "stopped"
+
+
+def test_start_tries_again_after_a_failed_load(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setenv("FAKE_LOAD_ERROR", "the weights are truncated")
+    assert midfill(["engine", "start", *PROFILE]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "the weights are truncated" in said and "midfill engine start" in said
+    assert midfill(["engine", "status", *PROFILE]) == 1
+    assert "errored: the weights are truncated" in capsys.readouterr().out
+    monkeypatch.delenv("FAKE_LOAD_ERROR")
+    assert midfill(["engine", "start", *PROFILE]) == 0
+
+
+def test_complete_starts_the_engine(home: Path, capsys: Captured) -> None:
+    (home / "a.txt").write_text("drafts 2")
+    assert midfill(["complete", f"{home / 'a.txt'}:1:9", "--steps", *PROFILE]) == 0
+    out = capsys.readouterr().out
+    assert "   2  draft 2\n" in out and "⟦drafts 2|⟧" in out and "fake · 1 forward" in out
+
+
+def test_engine_that_cannot_be_started_is_one_line(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    (home / "a.txt").write_text("x")
+    broken = (sys.executable, "-I", "-c", "raise SystemExit('no such module')")
+    monkeypatch.setattr(session, "EngineClient", functools.partial(EngineClient, command=broken))
+    assert midfill(["complete", f"{home / 'a.txt'}:1:1", *PROFILE]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "" and captured.err.count("\n") == 1
+    assert "no such module" in captured.err and ".log" in captured.err
+
+
+def test_foreground_runs_in_this_process_until_interrupted(home: Path) -> None:
+    (home / "run").mkdir(mode=0o700)
+    socket = engine_paths("fake").socket
+    command = [*FAKE, "--socket", str(socket), "--profile", "fake", "--foreground"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        line = next(line for line in process.stderr if "ready" in line or not line)
+        assert "INFO ready" in line
+        process.send_signal(signal.SIGINT)
+        assert "stopped" in process.stderr.read()
+    assert process.returncode == 0 and not socket.exists()
+
+
+def test_foreground_becomes_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    executed: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda path, words: executed.append([path, *words]))
+    monkeypatch.setattr(engine, "_print_status", lambda status, out: None)
+    midfill(["engine", "start", "--foreground", "--idle", "7", *PROFILE])
+    (words,) = executed
+    assert words[0] == sys.executable and words[2:5] == ["-I", "-m", "diffusion.server"]
+    assert words[-1] == "--foreground" and words[words.index("--idle") + 1] == "7.0"
+
+
+def test_doctor_with_and_without_an_engine(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    facts = {
+        "torch": {"version": "9", "threads": 1, "device": "cpu", "cuda": ""},
+        "profile": {"name": "fake", "title": "t", "weights": "/w", "bytes": 5_000_000, "missing": []},
+    }
+    monkeypatch.setattr(doctor, "_facts", lambda profile: facts)
+    assert midfill(["doctor", *PROFILE]) == 0
+    out = capsys.readouterr().out
+    assert "not running" in out and "all is well" in out and str(home / "run") in out and "5.0 MB" in out
+    midfill(["engine", "start", *PROFILE])
+    capsys.readouterr()
+    assert midfill(["doctor", "--json", *PROFILE]) == 0
+    checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert checks["engine"]["value"].startswith("ready, fake on cpu")
+    assert {"midfill", "python", "packages", "torch", "weights", "socket", "log", "state folder"} <= checks.keys()
+
+
+def test_doctor_says_what_is_wrong(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    facts = {
+        "torch": {"error": "OSError: libc10.so is missing", "hint": "install midfill again"},
+        "profile": {"name": "fake", "title": "t", "weights": "/w", "bytes": 0, "missing": ["model.safetensors"]},
+    }
+    monkeypatch.setattr(doctor, "_facts", lambda profile: facts)
+    (home / "run").mkdir(mode=0o755)
+    assert midfill(["doctor", *PROFILE]) == 1
+    out = capsys.readouterr().out
+    assert "libc10.so" in out and "-> install midfill again" in out
+    assert "missing in /w: model.safetensors" in out
+    assert "not a private folder" in out and "MIDFILL_RUNTIME_DIR" in out
+
+
+@pytest.mark.slow
+def test_doctor_looks_at_the_real_torch_in_a_child() -> None:
+    facts = doctor._facts("no-such-profile")
+    assert facts["torch"]["version"] and facts["torch"]["threads"] >= 1
+    assert "no-such-profile" in facts["profile"]["error"] and "embedded" in facts["profile"]["hint"]
