@@ -1,0 +1,81 @@
+"""From a checkpoint to a model folder: config.json of the library's class, model.safetensors, tokenizer.json.
+
+Weights are stored in float16 under the library's names; what the class needs and a dense model does not use is zero.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from diffusion.api import EngineError
+from diffusion.profiles import ModelProfile
+from diffusion.training.network import Size, parameter_shapes
+
+
+def export(checkpoint: Path, tokenizer: Path, destination: Path, profile: ModelProfile) -> None:
+    """Write the averaged weights of `checkpoint` into `destination`. Raises EngineError."""
+    try:
+        average: dict[str, Tensor] = torch.load(checkpoint, map_location="cpu", weights_only=True)["average"]
+        destination.mkdir(parents=True, exist_ok=True)
+        save_file(library_weights(average, Size()), destination / "model.safetensors")
+        (destination / "config.json").write_text(
+            json.dumps(library_config(Size(), profile), indent=1) + "\n", encoding="utf-8"
+        )
+        if tokenizer.resolve() != (destination / "tokenizer.json").resolve():
+            shutil.copyfile(tokenizer, destination / "tokenizer.json")
+    except (OSError, RuntimeError, KeyError) as error:
+        raise EngineError(f"cannot export {checkpoint}: {error}") from error
+
+
+def library_weights(weights: dict[str, Tensor], size: Size, dtype: torch.dtype = torch.float16) -> dict[str, Tensor]:
+    """The state dict of the library's class, decoder names only (the encoder is tied to them). Experts give zero."""
+    state = {f"model.decoder.{name}": weights[name].to(dtype).contiguous() for name in parameter_shapes(size)}
+    for index in range(size.layers):
+        state[f"model.decoder.layers.{index}.experts.down_proj"] = torch.zeros(1, size.hidden, 1, dtype=dtype)
+    return state
+
+
+def library_config(size: Size, profile: ModelProfile) -> dict[str, object]:
+    """config.json. The vision tower cannot be left out of the class; it is as small as can be and dropped at load."""
+    rope = {"rope_type": "default", "rope_theta": size.rope_theta}
+    return {
+        "model_type": "diffusion_gemma",
+        "canvas_length": profile.layout.gap + profile.layout.pins,
+        "text_config": {
+            "model_type": "diffusion_gemma_text",
+            "vocab_size": size.vocabulary,
+            "hidden_size": size.hidden,
+            "intermediate_size": size.inner,
+            "num_hidden_layers": size.layers,
+            "num_attention_heads": size.heads,
+            "num_key_value_heads": size.heads,
+            "num_global_key_value_heads": size.heads,
+            "head_dim": size.head_dim,
+            "global_head_dim": size.head_dim,
+            "layer_types": ["sliding_attention"] * (size.layers - 1) + ["full_attention"],
+            "sliding_window": 2 * profile.layout.encoder,
+            "max_position_embeddings": 4 * profile.layout.encoder,
+            "rope_parameters": {"sliding_attention": rope, "full_attention": rope},
+            "num_experts": 1,
+            "top_k_experts": 1,
+            "moe_intermediate_size": 1,
+            "pad_token_id": profile.tokens["pad"],
+            "bos_token_id": profile.tokens["bos"],
+            "eos_token_id": profile.tokens["eof"],
+        },
+        "vision_config": {
+            "model_type": "gemma4_vision",
+            "hidden_size": 8,
+            "intermediate_size": 8,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 1,
+            "num_key_value_heads": 1,
+            "head_dim": 8,
+        },
+    }

@@ -1,0 +1,47 @@
+"""A tiny random model of the real class and a tokenizer to go with it, made once per run. Knows the training code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import DiffusionGemmaConfig
+
+from diffusion.model import ResidentModel, assemble
+from diffusion.profiles import ModelProfile, load_profile
+from diffusion.training.export import library_config, library_weights
+from diffusion.training.network import Network, Size
+from diffusion.training.tokenizer import train
+from diffusion.vocabulary import Vocabulary
+
+TEXTS = [Path(__file__).read_text(), *(path.read_text() for path in Path(__file__).parents[2].glob("diffusion/*.py"))]
+
+
+@dataclass(frozen=True)
+class Tiny:
+    """Random weights, float32: the training network and the library's class around the same numbers."""
+
+    profile: ModelProfile
+    vocabulary: Vocabulary
+    network: Network
+    model: ResidentModel
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("tiny")
+    profile = replace(load_profile("embedded"), weights=folder)
+    train(TEXTS, profile, 512, folder / "tokenizer.json")
+    size = Size(vocabulary=512, hidden=32, inner=48, layers=3, heads=2, head_dim=16)
+    network = Network(size, compute=torch.float32)
+    with torch.no_grad():
+        for weight in network.named_weights().values():
+            weight.normal_(1.0 if weight.dim() == 1 else 0.0, 0.3)
+    config = DiffusionGemmaConfig.from_dict(library_config(size, profile))
+    library, wrong = assemble(config, library_weights(network.named_weights(), size, torch.float32))
+    assert not wrong
+    model = ResidentModel(library, torch.device("cpu"), torch.float32)
+    return Tiny(profile, Vocabulary(folder / "tokenizer.json", profile.specials), network, model)
