@@ -13,12 +13,13 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
-from diffusion.api import Draft, Engine, EngineError, Failure, FillRequest, Result
+from diffusion.api import Draft, EngineError, Failure, FillRequest, Result
 from grammars.parser import ParsedDocument
 from lsp_server import filters
 from lsp_server.cache import Cache, Entry, Place
 from lsp_server.context import Budget, Nothing, build_request, parse, window
 from lsp_server.documents import Document
+from lsp_server.engines import WatchedEngine
 from lsp_server.insertion import Insertion
 from lsp_server.journal import Decision, Journal, Outcome
 from lsp_server.settings import Settings
@@ -78,7 +79,7 @@ class Listener(Protocol):
 class Completer:
     """Completions for the open documents of one editor. `is_current` says whether a document is still as it was."""
 
-    engine: Callable[[], Engine]
+    engine: Callable[[], WatchedEngine]
     listener: Listener
     is_current: Callable[[Document], bool]
     client: str = ""

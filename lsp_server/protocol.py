@@ -78,7 +78,8 @@ class Protocol(LanguageServerProtocol):
             return self._refuse(msg_id, INVALID_PARAMS, f"invalid params for {method}: {_first_line(error)}")
         self._initialized = self._initialized or method == types.INITIALIZE
         self._snapshot.set(self.documents.get(_uri(message.get("params"))))
-        return self.handle_message(call)
+        self.handle_message(call)
+        return None
 
     def _out_of_order(self, method: str) -> tuple[int, str] | None:
         """Why a method cannot be called now, or None."""
@@ -149,7 +150,7 @@ class Protocol(LanguageServerProtocol):
     # --- life cycle -------------------------------------------------------------------------------------------------
 
     @lsp_method(types.SHUTDOWN)
-    def lsp_shutdown(self, *_: Any) -> None:
+    def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]  # pygls has generators here
         self._shutdown = True
         self.cancel_requests()
 
@@ -159,12 +160,12 @@ class Protocol(LanguageServerProtocol):
             future.cancel()
 
     @lsp_method(types.EXIT)
-    def lsp_exit(self, *_: Any) -> None:
+    def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]
         self.exit_code = 0 if self._shutdown else 1
         self.ended = True
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
-    async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:
+    async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:  # type: ignore[override]
         """A plain coroutine, so that cancelling the request cancels the command."""
         handler = self.fm.commands.get(params.command)
         if handler is None:

@@ -13,21 +13,21 @@ import os
 import sys
 import uuid
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from diffusion.api import DISTRIBUTION, Engine
+from diffusion.api import DISTRIBUTION
 from lsp_server.completion import Completer
 from lsp_server.documents import Document
+from lsp_server.engines import AUTO, make_engine
 from lsp_server.features import completion, configuration, inline_completion, status
 from lsp_server.protocol import Protocol, converter
 from lsp_server.settings import Settings
 from lsp_server.transport import Framer, Messages, Writer, pump
-from lsp_server.usage import Parser, UsageError
+from lsp_server.usage import Parser
 
 HANDLERS: tuple[tuple[str, Any, Any], ...] = (
     (types.TEXT_DOCUMENT_INLINE_COMPLETION, inline_completion.inline_completion, types.InlineCompletionOptions()),
@@ -133,23 +133,12 @@ class Server(LanguageServer):
             logger.error("background task failed", exc_info=error)
 
 
-def make_engine(spec: str) -> Engine:
-    """`auto`: the engine process of this machine. `scripted:FILE`: answers from a file. Raises EngineError."""
-    if spec.startswith("scripted:"):
-        from lsp_server import scripted
-
-        return scripted.load(Path(spec.removeprefix("scripted:")))
-    from lsp_server.engine_client import EngineClient
-
-    return EngineClient()
-
-
 def main(argv: list[str]) -> int:
     """`midfill lsp`: serve one editor on standard input and output."""
     parser = Parser(prog="midfill lsp", description="The language server, on standard input and output.")
     parser.add_argument(
         "--engine",
-        default="auto",
+        default=AUTO,
         metavar="auto|scripted:FILE",
         help="who completes: the model, or a JSON list of answers",
     )
@@ -158,10 +147,8 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--clientProcessId", type=int, help="process to end with, for editors that pass it here")
     options = parser.parse_args(argv)
-    if options.engine != "auto" and not options.engine.startswith("scripted:"):
-        raise UsageError(f"unknown engine {options.engine!r}", "auto, or scripted:FILE")
-    if options.engine != "auto":
-        make_engine(options.engine)  # A script that cannot be read is reported before an editor waits for it.
+    if options.engine != AUTO:
+        make_engine(options.engine)  # What cannot be used is said before an editor waits for it.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     in_fd, out_fd = _take_standard_streams()
 

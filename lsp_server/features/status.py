@@ -77,7 +77,7 @@ class Reporter:
 
     def _tell(self) -> None:
         state = "busy" if self._running and self._engine.state == "ready" else self._engine.state
-        seen = {"state": state, "detail": self._engine.detail, "model": self._engine.model}
+        seen: dict[str, Any] = {"state": state, "detail": self._engine.detail, "model": self._engine.model}
         if self._engine.progress:
             seen["progress"] = to_json(self._engine.progress)
         if seen != self._told:

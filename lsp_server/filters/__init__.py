@@ -9,7 +9,6 @@ indentation of the first line like that of the others. What is left is placed wi
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -85,9 +84,15 @@ def _opened(candidate: Candidate, request: FillRequest) -> tuple[str, FillReques
 def _placed(text: str, opened: FillRequest, request: FillRequest, confidence: float | None) -> Insertion | Rejected:
     """The smallest replacement that makes the document read as the filters left it."""
     space = request.prefix[len(opened.prefix) :]
-    common = len(os.path.commonprefix([space, text]))
+    common = _common(space, text)
     after = closers_taken_over(text, opened)
     made = Insertion(text=text[common:], before=len(space) - common, after=after, confidence=confidence)
     if made.text == space[common:] + rest_of_line(request)[:after]:
         return Rejected(reason="it changes nothing")
     return made
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts have in common at their start."""
+    length = min(len(one), len(other))
+    return next((at for at in range(length) if one[at] != other[at]), length)

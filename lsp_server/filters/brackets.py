@@ -13,7 +13,7 @@ from lsp_server.filters.surroundings import rest_of_line
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _QUOTES = ('"""', "'''", '"', "'", "`")
 _HASH_COMMENTS = frozenset(
-    "python ruby shellscript perl r yaml toml elixir makefile dockerfile coffeescript julia nix powershell".split()
+    ("python", "ruby", "shellscript", "perl", "r", "yaml", "toml", "elixir", "makefile", "dockerfile", "julia", "nix")
 )
 
 

@@ -1,4 +1,4 @@
-"""Moves a text outwards that belongs to an outer level: `else:`, a closing bracket, where the cursor stands in a body."""
+"""Moves a text to the outer level that it belongs to: `else:`, or a closing bracket, where the cursor is in a body."""
 
 from __future__ import annotations
 

@@ -1,57 +1,75 @@
-"""Gives the lines of the text the document's indentation: tabs or spaces, and how many of them make a level."""
+"""Gives the lines of a text the document's indentation: tabs or spaces, so many for a level, from its own level on.
+
+Only what is clear is changed: the line below a first line that opens a block says how the text indents.
+"""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from diffusion.api import FillRequest
 from grammars.lines import style
-from lsp_server.filters.surroundings import opens_block, split_indent
+from lsp_server.filters.surroundings import lines_of, opens_block, split_indent
+
+STEPS = (2, 3, 4, 8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """How a text indents, in columns: `step` for each level, starting from `origin`, which stands for `target`."""
+
+    origin: int
+    step: int
+    target: int
+
+    def fits(self, width: int) -> bool:
+        return width < self.origin or (width - self.origin) % self.step == 0
+
+    def applied(self, width: int, level: int) -> int:
+        if width < self.origin:
+            return width
+        return self.target + (width - self.origin) // self.step * level
 
 
 def indent_unit(text: str, request: FillRequest) -> str:
     first, *later = text.split("\n")
-    unit, _ = style(request.prefix + request.suffix, "")
-    if not unit or not any(line.strip() for line in later):
-        return text
-    start = split_indent(first)[0] or split_indent(_cursor_line(request))[0]
     widths = [_columns(split_indent(line)[0]) for line in later if line.strip()]
-    step = _step(widths, level=_level(start, unit), unit=unit, opens=opens_block(first))
-    if step is None:
+    unit, _ = style(request.prefix + request.suffix, "")
+    if not unit or not widths:
         return text
-    return "\n".join([first, *(_indented(line, unit, step) for line in later)])
+    start = _columns(split_indent(lines_of(request.prefix)[-1] + first)[0])
+    level = _columns(unit)
+    unchanged = Scale(origin=0, step=1, target=0)
+    scales = _scales(start, level, widths[0]) if opens_block(first) else iter(())
+    scale = next((scale for scale in scales if all(map(scale.fits, widths))), unchanged)
+    factor = 1 if scale is unchanged else level
+    return "\n".join([first, *(_indented(line, unit, scale, factor) for line in later)])
 
 
-def _cursor_line(request: FillRequest) -> str:
-    return request.prefix[request.prefix.rfind("\n") + 1 :]
+def _scales(start: int, level: int, below: int) -> Iterator[Scale]:
+    """What a line at column `below` may mean, below one at `start` that opens a block; the likeliest first."""
+    if below == start + level:
+        yield Scale(origin=0, step=level, target=0)
+    if below - start in STEPS:
+        yield Scale(origin=start, step=below - start, target=start)
+    if below in STEPS and below <= start:
+        yield Scale(origin=0, step=below, target=start)
+    depth = start // level + 1
+    if below % depth == 0 and below // depth in STEPS:
+        yield Scale(origin=0, step=below // depth, target=0)
 
 
 def _columns(indent: str) -> int:
-    """Width in columns; a tab is as wide as four spaces, which is what a text means that mixes them."""
+    """Width in columns. A tab counts as four: whoever mixes them up means one level."""
     return len(indent.expandtabs(4))
 
 
-def _level(indent: str, unit: str) -> int:
-    return _columns(indent) // _columns(unit)
-
-
-def _step(widths: list[int], *, level: int, unit: str, opens: bool) -> int | None:
-    """Columns of a level in the text, if that is another than the document's; None if the text fits as it is."""
-    own = _columns(unit)
-    expected = (level + 1) * own
-    if unit != "\t" and (not opens or widths[0] == expected):
-        return None if all(width % own == 0 for width in widths) or not opens else None
-    if opens and widths[0] and widths[0] % (level + 1) == 0:
-        step = widths[0] // (level + 1)
-        if all(width % step == 0 for width in widths):
-            return step
-    common = math.gcd(*widths)
-    return min(common, 4) if common and unit == "\t" else None
-
-
-def _indented(line: str, unit: str, step: int) -> str:
+def _indented(line: str, unit: str, scale: Scale, level: int) -> str:
     indent, body = split_indent(line)
     if not body:
         return line
-    levels, more = divmod(_columns(indent), step)
-    return unit * levels + " " * more + body
+    width = scale.applied(_columns(indent), level)
+    if unit != "\t":
+        return " " * width + body
+    return "\t" * (width // 4) + " " * (width % 4) + body

@@ -1,4 +1,4 @@
-"""Cuts off an end that repeats what follows the cursor: the rest of the line, or the lines below. Spacing is ignored."""
+"""Cuts off an end that repeats what follows the cursor, whatever its spacing: the rest of the line, or lines below."""
 
 from __future__ import annotations
 
