@@ -19,7 +19,9 @@ MAX_HEADER_LINES = 50  # of a header that spans lines
 _QUOTED_LINE = re.compile(r'"+;?')
 _LINE_END = re.compile(r"\r\n|\r|\n")
 # What stands before a brace that opens an object and not a body.
-_EXPRESSION = re.compile(r"(?:[=(\[,:?&|!+*/%~^-]|\b(?:return|import|export|const|let|var|of|in|typeof|await|yield))\Z")
+_EXPRESSION = re.compile(
+    r"(?:[$=(\[,:?&|!+*/%~^-]|\b(?:return|import|export|const|let|var|of|in|typeof|await|yield))\Z"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -121,7 +121,7 @@ def grammar(language: Language) -> "tree_sitter.Language | None":
         from tree_sitter import Language as Grammar
 
         return Grammar(getattr(importlib.import_module(package), function)())
-    except (ImportError, AttributeError, ValueError) as error:  # not installed, another release, another ABI
+    except (ImportError, AttributeError, TypeError, ValueError) as error:  # not installed, another release or ABI
         log.warning("no grammar for %s, it is treated as plain text: %s", language.id, error)
         return None
 

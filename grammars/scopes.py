@@ -125,16 +125,22 @@ def _header_end(view: View, start: int) -> int:
     return start + len(line[0].rstrip()) if line else start
 
 
+def _by_start(candidate: tuple[Scope, bool]) -> int:
+    return candidate[0].start
+
+
 def enclosing(view: View) -> list[Scope]:
     """The scopes that the cursor is in, outermost first. A cursor in a header is not yet in its scope."""
     text = view.document.text
     first_of: dict[int, tuple[Scope, bool]] = {}
     for scope, certain in _candidates(view):
         first_of.setdefault(scope.start, (scope, certain))
+    # A named function that is bound to another name is one scope: const f = function g() {
+    one_of = {scope.header_end: (scope, certain) for scope, certain in sorted(first_of.values(), key=_by_start)[::-1]}
     found: list[Scope] = []
     limit = view.indent
     inner_line = view.indent_line
-    for scope, certain in sorted(first_of.values(), key=lambda item: -item[0].start):
+    for scope, certain in sorted(one_of.values(), key=_by_start)[::-1]:
         indent = _indent_at(view, scope.start)
         same_line = line_start(text, scope.header_end) == inner_line
         empty = not found and scope.header_end == view.anchor
@@ -150,49 +156,54 @@ def headers(view: View, scopes: list[Scope]) -> tuple[Span, ...]:
     return tuple(_span(view, scope.start, scope.header_end) for scope in scopes)
 
 
-def _outline_tree(view: View) -> tree_sitter.Tree | None:
-    """The tree to read the file's structure from: one with few errors, or None."""
-    document = view.document
-    return document.tree if not document.errors else document.good
-
-
 def siblings(view: View, scopes: list[Scope]) -> tuple[Span, ...]:
     """Signatures of the other members of the innermost class, or else of the file, nearest first."""
+    document = view.document
     inner = {scope.start for scope in scopes}
     container = next((scope for scope in reversed(scopes) if scope.container), None)
-    spans = []
-    for item in _members(view, scopes, container):
+    tree = document.good if document.errors else document.tree
+    members = list(_members_by_tree(view, container, tree)) if tree else []
+    if not members or (document.errors and tree is document.tree):
+        # One brace too few moves the rest of a class into a method, one too many the rest of a method into the class,
+        # and both are small errors. Here too indentation decides.
+        depth = _member_depth(view, scopes, container)
+        members = [item for item in members if _indent_at(view, item.start) == depth]
+        members += _members_by_lines(view, depth)
+    spans: dict[int, Span] = {}
+    for item in members:
         start = _statement_start(view, item.start)
         in_header = start < view.offset <= item.header_end  # it is being written
-        if start not in inner and not in_header:
-            spans.append(_span(view, start, item.header_end, first_line=item.kind == "member"))
-    spans.sort(key=lambda span: abs(span.start - view.offset))
-    return tuple(spans[:MAX_SIBLINGS])
+        if start not in inner and start not in spans and not in_header:
+            spans[start] = _span(view, start, item.header_end, first_line=item.kind == "member")
+    return tuple(sorted(spans.values(), key=lambda span: abs(span.start - view.offset))[:MAX_SIBLINGS])
 
 
-def _members(view: View, scopes: list[Scope], container: Scope | None) -> Iterator[Found]:
-    tree = _outline_tree(view)
-    node = tree.root_node if tree else None
-    if tree and container:
+def _members_by_tree(view: View, container: Scope | None, tree: tree_sitter.Tree) -> Iterator[Found]:
+    node: tree_sitter.Node | None = tree.root_node
+    end = 0
+    if container:
         node = tree.root_node.descendant_for_byte_range(container.start, container.header_end)
+        end = container.header_end
         if node is None or node.id == tree.root_node.id:
-            tree = None  # it does not know the class
-    if tree is None or node is None:
-        yield from _members_by_lines(view, scopes, container)
-        return
+            return  # it does not know the class
     low, high = max(0, view.offset - SIBLING_REACH), min(len(view.document.text), view.offset + SIBLING_REACH)
-    end = container.header_end if container else 0
     for item in queries.structure(view.document, tree, low, high, node):
         if item.start >= end:  # else inside the previous member
             end = item.end
             yield item
 
 
-def _members_by_lines(view: View, scopes: list[Scope], container: Scope | None) -> Iterator[Found]:
-    """Lines that look like headers, at the depth of the container's members, up to where the container ends."""
+def _member_depth(view: View, scopes: list[Scope], container: Scope | None) -> int:
+    """How far the members of the container are indented: as the one is that the cursor is in, or as the cursor."""
+    if container is None:
+        return 0
+    inside = scopes[scopes.index(container) + 1 :]
+    return _indent_at(view, inside[0].start) if inside else view.indent
+
+
+def _members_by_lines(view: View, depth: int) -> Iterator[Found]:
+    """Lines that look like headers and are indented by `depth`, up to the first that is indented less."""
     text = view.document.text
-    inside = scopes[scopes.index(container) + 1 :] if container else scopes
-    depth = _indent_at(view, inside[0].start) if inside else view.indent if container else 0
     low, high = max(view.start, view.offset - SIBLING_REACH), min(len(text), view.offset + SIBLING_REACH)
     above = reversed(list(_LINE.finditer(view.code, low - view.start)))
     below = _LINE.finditer(text, view.line_end, high)
@@ -211,7 +222,9 @@ def _members_by_lines(view: View, scopes: list[Scope], container: Scope | None) 
 
 def imports(view: View) -> tuple[Span, ...]:
     """The imports of the file, in order."""
-    tree = _outline_tree(view) or view.document.tree
+    tree = view.document.tree
+    if view.document.errors:
+        tree = view.document.good or tree
     if tree is None:
         return ()
     return tuple(_span(view, start, end) for start, end in queries.imports(view.document, tree))

@@ -7,6 +7,11 @@
 (generator_function_declaration body: (statement_block "{" @scope.open)) @scope
 (method_definition body: (statement_block "{" @scope.open)) @scope
 
+; Also what an unclosed declaration is taken for.
+(function_expression
+  name: (identifier)
+  body: (statement_block "{" @scope.open)) @scope
+
 ; A function that has a name because it is bound to one.
 (lexical_declaration
   (variable_declarator
