@@ -10,9 +10,56 @@ writes the newline and the indentation itself, so that it can propose another on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from diffusion.api import FillRequest
 from diffusion.profiles import ModelProfile
+from diffusion.vocabulary import Vocabulary, normalise
+
+SUFFIX_CHARS = 800
+"""More text than the suffix head needs: 32 ids of about 3 characters, or a few very long ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
+    """A request in ids. `held_back`: blanks before the cursor and the newline before them; the middle rewrites them."""
+
+    encoder: tuple[int, ...]
+    pins: tuple[int, ...]
+    held_back: str
+
+    @property
+    def cut(self) -> int:
+        """Where the slot begins."""
+        return len(self.encoder)
+
+    @property
+    def starts_line(self) -> bool:
+        """Must the middle begin with a newline?"""
+        return self.held_back.startswith("\n")
+
+
+def native(request: FillRequest, vocabulary: Vocabulary, profile: ModelProfile) -> Prompt:
+    """Lay out `request`. Work is bounded by the text that the language server sends."""
+    prefix, suffix = normalise(request.prefix), normalise(request.suffix)
+    held_back = _held_back(prefix)
+    lines = _lines(prefix[: len(prefix) - len(held_back)])
+    layout = profile.layout
+    # The window's share is fixed, or it would move whenever the context changes its length.
+    first = window_start([len(vocabulary.encode_line(line)) for line in lines], layout.encoder - layout.context - 4)
+    window = "".join(lines[first:]).removeprefix("\n") if first else "".join(lines)
+    visible = set(window.split("\n"))
+    texts = [item.text for item in request.context if item.text.rstrip() not in visible]
+    context = vocabulary.encode(context_text(request.path, texts)) if request.path or texts else []
+    head = encoder_head(profile, request.language, context, at_file_start=first == 0)
+    ids = [token for line in _lines(window) for token in vocabulary.encode_line(line)]
+    return Prompt(
+        encoder=(*head, *_last(ids, layout.encoder - len(head))),
+        pins=suffix_head(suffix, vocabulary, profile),
+        held_back=held_back,
+    )
 
 
 def encoder_head(profile: ModelProfile, language: str, context: list[int], at_file_start: bool) -> list[int]:
@@ -26,3 +73,44 @@ def encoder_head(profile: ModelProfile, language: str, context: list[int], at_fi
 def context_text(path: str, texts: Iterable[str]) -> str:
     """The context as the model reads it: the path's last two parts on the first line, then one text after the other."""
     return "\n".join(["/".join(path.replace("\\", "/").split("/")[-2:]), *(text.strip("\n") for text in texts)])
+
+
+def suffix_head(suffix: str, vocabulary: Vocabulary, profile: ModelProfile) -> tuple[int, ...]:
+    """The pinned ids: the first of `suffix` (line ends LF), and the end-of-file id where the file ends among them."""
+    ids = vocabulary.encode(suffix[:SUFFIX_CHARS])
+    if len(suffix) <= SUFFIX_CHARS:
+        ids.append(profile.tokens["eof"])
+    return tuple(ids[: profile.layout.pins])
+
+
+def window_start(sizes: list[int], budget: int) -> int:
+    """Index of the line with which the prefix window starts; `sizes` are ids per line, at most `budget` in all.
+
+    Lines fill blocks of a third of the window, and the window is the last three of them. So its start stays where it is
+    while the last block grows: typing appends to the cached prefix, whatever the file's length.
+    """
+    starts, filled = [0], 0
+    for index, size in enumerate(sizes):
+        if filled and filled + size > budget // 3:
+            starts.append(index)
+            filled = 0
+        filled += size
+    return starts[max(0, len(starts) - 3)]
+
+
+def _held_back(prefix: str) -> str:
+    blanks = re.search(r"(?:\A|\n)[ \t]*\Z", prefix)
+    return blanks.group() if blanks else ""
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with the newline at their start, as the tokenizer has them: no token spans these borders."""
+    return re.findall(r"\A[^\n]+|\n[^\n]*", text)
+
+
+def _last(ids: list[int], count: int) -> list[int]:
+    """The end of `ids`, at most `count`; in a line longer than the window its start moves by half a window too."""
+    if len(ids) <= count:
+        return ids
+    step = max(1, count // 2)
+    return ids[-(-(len(ids) - count) // step) * step :]

@@ -6,7 +6,7 @@ Wraps a tokenizer.json. Knows no layout and no model; special ids come from the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -24,6 +24,8 @@ class Vocabulary:
         self._tokenizer = Tokenizer.from_file(str(path))
         # Code that mentions <|mask|> is text like any other.
         self._tokenizer.encode_special_tokens = True
+        # Between two keystrokes nearly all lines are the same.
+        self.encode_line = lru_cache(maxsize=32_768)(self._encode_line)
 
     def __len__(self) -> int:
         return int(self._tokenizer.get_vocab_size())
@@ -31,6 +33,10 @@ class Vocabulary:
     def encode(self, text: str) -> list[int]:
         """Ids of `text`, line ends made LF. Any Unicode text without lone surrogates."""
         return list(self._tokenizer.encode(normalise(text), add_special_tokens=False).ids)
+
+    def _encode_line(self, line: str) -> tuple[int, ...]:
+        """Ids of one line with its newline in front. Also as `encode_line`, remembered."""
+        return tuple(self._tokenizer.encode(line, add_special_tokens=False).ids)
 
     def encode_pieces(self, pieces: Sequence[str]) -> list[list[int]]:
         """Each piece by itself: no token spans a border."""

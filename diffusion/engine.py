@@ -1,0 +1,154 @@
+"""FillRequest in, events out: the only place that knows profile, layout, model and cache together.
+
+Ids become text here, and the rules of a request (one line, so many lines) become bans on ids. Synchronous and for one
+thread. Knows no queue, no HTTP, and no client beyond the name under which its caches are kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+import torch
+
+from diffusion import infill, layouts, model
+from diffusion.api import Candidate, Cell, CellState, Cost, Draft, Event, FillRequest, Progress, Result
+from diffusion.denoise import Rules
+from diffusion.infill import Desk, Middle, Outcome, Tally, Task
+from diffusion.kv_cache import KeyValueCache
+from diffusion.layouts import Prompt
+from diffusion.model import ResidentModel
+from diffusion.profiles import ModelProfile, load_profile
+from diffusion.stopping import Cancelled, Limits
+from diffusion.vocabulary import Vocabulary, normalise
+
+CACHES = 16
+"""Document windows whose keys and values are kept: about 6 MB each with the embedded model."""
+
+CANVASES = {"line": 2, "block": 4}
+"""Slots that may follow one another before a middle counts as endless."""
+
+
+class ResidentEngine:
+    """A model in this process and the caches of its clients. `device` as torch names it."""
+
+    def __init__(self, profile: ModelProfile, vocabulary: Vocabulary, resident: ResidentModel) -> None:
+        self.name, self.device = profile.name, str(resident.device)
+        self._profile, self._vocabulary, self._model = profile, vocabulary, resident
+        self._caches: OrderedDict[tuple[str, str], KeyValueCache] = OrderedDict()
+        ids = torch.arange(resident.vocabulary_size)
+        self._special = (ids < profile.specials) | (ids >= len(vocabulary))
+        self._newline = torch.isin(ids, torch.tensor(sorted(vocabulary.newline_ids)))
+
+    def fill(
+        self,
+        request: FillRequest,
+        *,
+        arrived: float | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
+        length: int | None = None,
+    ) -> Iterator[Event]:
+        """Drafts if asked for, then one result; nothing more once `cancelled` says so.
+
+        `arrived` is time.monotonic() at the request's arrival (now, if not given). `length` is the middle's true
+        length in ids where an evaluation knows it. Raises EngineError.
+        """
+        begun = time.monotonic() if arrived is None else arrived
+        prompt = layouts.native(request, self._vocabulary, self._profile)
+        tally = Tally()
+        desk = Desk(model=self._model, cache=self._cache(request), profile=self._profile, tally=tally)
+        limits = Limits(arrived=begun, deadline_ms=request.deadline_ms, cancelled=cancelled)
+        try:
+            for event in infill.fill(self._task(request, prompt, length), desk, limits):
+                if isinstance(event, Outcome):
+                    yield self._result(request, prompt, event, tally, begun)
+                elif request.drafts:
+                    text, _ = self._text(request, prompt, event.ids)
+                    yield Draft(step=tally.forwards, text=text, cells=self._cells(event) if request.cells else None)
+        except Cancelled:
+            return
+
+    def token_count(self, text: str) -> int:
+        """Ids that `text` takes as a middle of its own; what an evaluation passes as `length`."""
+        return len(self._vocabulary.encode(text))
+
+    def _task(self, request: FillRequest, prompt: Prompt, length: int | None) -> Task:
+        one_line = request.mode == "line"
+        banned = self._special | self._newline if one_line else self._special
+        layout = self._profile.layout
+        return Task(
+            prompt=prompt,
+            rules=Rules(
+                banned=banned.to(self._model.device),
+                banned_first=(self._special | ~self._newline if prompt.starts_line else banned).to(self._model.device),
+            ),
+            width=layout.line_width if one_line else layout.block_width,
+            one_line=one_line,
+            newline=self._newline.to(self._model.device),
+            lengths=max(self._profile.sampler.lengths, request.n),
+            steps=request.steps or self._profile.sampler.steps,
+            canvases=CANVASES[request.mode],
+            seed=request.seed,
+            hint=tuple(self._vocabulary.encode(prompt.held_back + normalise(request.start)) if request.start else ()),
+            length=length,
+        )
+
+    def _cache(self, request: FillRequest) -> KeyValueCache:
+        """The cache of the client's document; the least recently used one makes room."""
+        key = (request.client, request.path)
+        cache = self._caches.pop(key, None) or self._model.new_cache()
+        self._caches[key] = cache
+        while len(self._caches) > CACHES:
+            self._caches.popitem(last=False)
+        return cache
+
+    def _result(self, request: FillRequest, prompt: Prompt, outcome: Outcome, tally: Tally, begun: float) -> Result:
+        distinct: dict[str, Candidate] = {}
+        for middle in outcome.middles:
+            text, replace_before = self._text(request, prompt, middle.ids)
+            if text.strip():
+                distinct.setdefault(text, self._candidate(text, replace_before, middle))
+        cost = Cost(
+            encoded=tally.encoded,
+            cached=tally.cached,
+            forwards=tally.forwards,
+            encodes=tally.encodes,
+            ms=(time.monotonic() - begun) * 1000,
+        )
+        # Where the likeliest middle is empty there is nothing to add, whatever the others say.
+        best, _ = self._text(request, prompt, outcome.middles[0].ids)
+        candidates = tuple(distinct.values())[: request.n] if best.strip() else ()
+        return Result(candidates=candidates, finish=outcome.finish, cost=cost, model=self.name)
+
+    def _candidate(self, text: str, replace_before: int, middle: Middle) -> Candidate:
+        return Candidate(text=text, replace_before=replace_before)
+
+    def _text(self, request: FillRequest, prompt: Prompt, ids: tuple[int, ...]) -> tuple[str, int]:
+        """The text of a middle and how many blanks before the cursor it replaces: as few as can be."""
+        text = self._vocabulary.decode(ids)
+        if request.mode == "block":
+            breaks = request.max_lines + prompt.starts_line
+            text = "\n".join(text.split("\n")[:breaks])
+        blanks = prompt.held_back.removeprefix("\n")
+        text = text.removeprefix("\n") if prompt.starts_line else text
+        return (text[len(blanks) :], 0) if text.startswith(blanks) else (text, len(blanks))
+
+    def _cells(self, draft: infill.Draft) -> tuple[Cell, ...]:
+        """The slot as a client may show it: proposals where it is still masked."""
+        end = draft.canvas.end
+        states: list[CellState] = [
+            "masked" if free else "end" if token == end else "accepted"
+            for token, free in zip(draft.slot, draft.canvas.free, strict=True)
+        ]
+        return tuple(
+            Cell(text=self._vocabulary.decode([token]), state=state)
+            for token, state in zip(draft.slot, states, strict=True)
+        )
+
+
+def load(profile: str, on_progress: Callable[[Progress], None] = lambda _: None) -> ResidentEngine:
+    """The engine for the profile of that name. Takes seconds. Raises EngineError with what to do."""
+    chosen = load_profile(profile)
+    vocabulary = Vocabulary(chosen.weights / "tokenizer.json", chosen.specials)
+    return ResidentEngine(chosen, vocabulary, model.load(chosen, on_progress))
