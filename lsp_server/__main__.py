@@ -5,6 +5,8 @@ Knows the names of the functions and nothing of what they do. Importing this mod
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -38,40 +40,39 @@ In an editor: let it start `midfill lsp` as a language server. `midfill COMMAND 
 def main(argv: list[str] | None = None) -> int:
     """Run one subcommand and return its exit code: 0 done, 1 failed, 2 called wrongly, 130 interrupted."""
     _forget_working_directory()
-    arguments = sys.argv[1:] if argv is None else argv
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(HELP, end="")
-        return 0 if arguments else 2
-    if arguments[0] in ("-V", "--version"):
-        print(f"midfill {_version()}")
-        return 0
-    if arguments[0] not in COMMANDS:
-        return _fail(f"unknown command {arguments[0]!r}", f"one of: {', '.join(COMMANDS)}", code=2)
-    return _run(COMMANDS[arguments[0]][0], arguments[1:])
-
-
-def _run(target: str, arguments: list[str]) -> int:
-    import importlib
-    import os
-
-    from diffusion.api import EngineError
-    from lsp_server.usage import UsageError
-
-    module, _, function = target.partition(":")
     try:
-        code = getattr(importlib.import_module(module), function)(arguments)
+        code = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
-        return int(code)
-    except UsageError as error:
-        return _fail(error.message, error.hint, code=2)
-    except EngineError as error:
-        return _fail(error.message, error.hint, code=1)
+        return code
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         # The reader went away (`midfill complete ... | head`). Nothing more can be said, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
+
+
+def _run(arguments: list[str]) -> int:
+    name = arguments[0] if arguments else ""
+    if name in ("", "-h", "--help", "help"):
+        print(HELP, end="")
+        return 0 if name else 2
+    if name in ("-V", "--version"):
+        print(f"midfill {_version()}")
+        return 0
+    if name not in COMMANDS:
+        return _fail(f"unknown command {name!r}", f"one of: {', '.join(COMMANDS)}", code=2)
+
+    from diffusion.api import EngineError
+    from lsp_server.usage import UsageError
+
+    module, _, function = COMMANDS[name][0].partition(":")
+    try:
+        return int(getattr(importlib.import_module(module), function)(arguments[1:]))
+    except UsageError as error:
+        return _fail(error.message, error.hint, code=2)
+    except EngineError as error:
+        return _fail(error.message, error.hint, code=1)
 
 
 def _fail(message: str, hint: str, *, code: int) -> int:

@@ -40,9 +40,7 @@ class Document:
     def with_edit(self, start: Position, end: Position, text: str, encoding: Encoding, version: int | None) -> Document:
         """Replace start..end by `text`. Positions are clamped; an end before the start counts as the start."""
         first, head, _ = self._split(start, encoding)
-        last, before_end, tail = self._split(end, encoding)
-        if (last, len(before_end)) < (first, len(head)):
-            last, _, tail = self._split(start, encoding)
+        last, _, tail = self._split(max(start, end), encoding)
         # A "\r" that ends the line before may become one line end with a "\n" that now comes first.
         if first > 0 and self.lines[first - 1].endswith("\r"):
             first, head = first - 1, self.lines[first - 1] + head

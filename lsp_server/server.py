@@ -112,7 +112,7 @@ class Server(LanguageServer):
         """End `serve` after the messages that are already there."""
         self._messages.put_nowait(None)
 
-    async def watch_parent(self, pid: int) -> None:
+    def watch_parent(self, pid: int) -> None:
         """End with the editor, even if it was killed and something else keeps our input open."""
         import psutil
 
@@ -120,9 +120,14 @@ class Server(LanguageServer):
             parent = psutil.Process(pid)
         except (psutil.Error, ValueError, OverflowError):
             return  # Not of this machine: the editor runs outside our container.
-        while parent.is_running() and parent.status() != psutil.STATUS_ZOMBIE:  # noqa: ASYNC110  there is no event
-            await asyncio.sleep(PARENT_SECONDS)
-        self.stop()
+
+        async def stop_after_parent() -> None:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                while parent.is_running() and parent.status() != psutil.STATUS_ZOMBIE:  # noqa: ASYNC110  no event
+                    await asyncio.sleep(PARENT_SECONDS)
+            self.stop()
+
+        self.in_background(stop_after_parent())
 
     def _is_current(self, document: Document) -> bool:
         return self.protocol.documents.get(document.uri) is document
@@ -155,7 +160,7 @@ def main(argv: list[str]) -> int:
     async def run() -> int:
         server = Server(options.engine)
         if options.clientProcessId:
-            server.in_background(server.watch_parent(options.clientProcessId))
+            server.watch_parent(options.clientProcessId)
         return await server.serve(in_fd, out_fd)
 
     return asyncio.run(run())

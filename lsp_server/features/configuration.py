@@ -20,7 +20,7 @@ def initialize(ls: Server, params: types.InitializeParams) -> None:
     """Read `initializationOptions`. The engine is not needed for the answer and not asked."""
     apply(ls, params.initialization_options)
     if params.process_id is not None:
-        ls.in_background(ls.watch_parent(params.process_id))
+        ls.watch_parent(params.process_id)
 
 
 async def initialized(ls: Server, params: types.InitializedParams) -> None:

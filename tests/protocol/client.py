@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -197,15 +198,13 @@ async def within(awaitable: Any) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def server(*entries: Any, cwd: Path | None = None, arguments: tuple[str, ...] = ()) -> AsyncIterator[Client]:
+async def server(*entries: Any, cwd: Path | None = None, program: tuple[str, ...] = ()) -> AsyncIterator[Client]:
     """A running server that answers from a script of `entries`; ended when the block is left."""
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "script.json")
         script.write_text(json.dumps(entries))  # noqa: ASYNC240
         process = await asyncio.create_subprocess_exec(
-            midfill(), "lsp", "--engine", f"scripted:{script}", *arguments,
+            *(program or (midfill(),)), "lsp", "--engine", f"scripted:{script}",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1 << 26, cwd=cwd,
         )  # fmt: skip
         client = Client(process)
