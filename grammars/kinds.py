@@ -65,7 +65,7 @@ def _fresh_body(at: Situation) -> bool:
     if at.language.block_style != "braces" or not code.endswith("{") or not at.rest.lstrip().startswith("}"):
         return False
     before = code[:-1].rstrip()
-    return before.endswith("=>") or not _EXPRESSION.search(before)
+    return not _EXPRESSION.search(before)
 
 
 def _finished(at: Situation) -> bool:

@@ -29,8 +29,6 @@ def line_start(text: str, offset: int) -> int:
 
 def line_end(text: str, offset: int) -> int:
     """Where the line of `offset` ends, its line end not counted, at most LINE_REACH behind."""
-    if text[offset - 1 : offset + 1] == "\r\n":
-        return offset - 1
     high = min(len(text), offset + LINE_REACH)
     newline = text.find("\n", offset, high)
     end = high if newline < 0 else newline

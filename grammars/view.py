@@ -79,18 +79,18 @@ def view(document: ParsedDocument, offset: int) -> View:
     region = lexer.innermost(regions, offset)
     begin, end = line_start(text, offset), line_end(text, offset)
     indent_line, line = begin, text[begin:end]
-    if not line.strip():
-        line = text[begin:offset]
-    elif region is not None and region.kind == "string" and region.start < begin:
+    if region is not None and region.kind == "string" and region.start < begin:
         indent_line = line_start(text, region.start)
         line = text[indent_line : region.start + 1]
+    elif not line.strip():
+        line = text[begin:offset]
     return View(
         document=document,
         offset=offset,
         start=low,
         code=code,
         line_start=begin,
-        line_end=max(end, offset),
+        line_end=end,
         region=region,
         anchor=low + len(code.rstrip()),
         indent=indent_of(line),

@@ -5,7 +5,7 @@ import random
 import pytest
 from grammar_cursor import verified
 
-from grammars import parser
+from grammars import parser, queries
 from grammars.languages import PLAIN, language_for
 from grammars.parser import ParsedDocument, error_count, shadow
 
@@ -70,8 +70,7 @@ def test_an_update_hands_the_old_tree_on():
     document.update(WHOLE[:100] + "0" + WHOLE[100:])
     document.update(WHOLE[:100] + "0" + WHOLE[100:])  # nothing to do
     assert old_trees == [first]
-    (changed,) = first.changed_ranges(document.tree) or [None]
-    assert changed is None or changed.end_byte - changed.start_byte < 100
+    assert sum(changed.end_byte - changed.start_byte for changed in first.changed_ranges(document.tree)) < 100
 
 
 def test_the_last_good_tree_outlives_a_break():
@@ -83,6 +82,8 @@ def test_the_last_good_tree_outlives_a_break():
     assert document.errors
     assert document.good is good
     assert good is not document.tree
+    document.update(document.text.replace("return a + 10\n", "return a + 10 + 10\n"))
+    assert document.good is good
     # It has moved along: what it says about f40 is true in the new text.
     node = good.root_node.descendant_for_byte_range(document.text.index("f40"), document.text.index("f40") + 3)
     assert document.text[node.start_byte : node.end_byte] == "f40"
@@ -93,6 +94,12 @@ def test_the_last_good_tree_outlives_a_break():
 def test_the_good_tree_goes_when_the_text_is_another():
     document = ParsedDocument(WHOLE, PYTHON)
     document.update("(" * 2000)
+    assert document.good is None
+
+
+def test_the_good_tree_of_a_small_text_goes_when_the_text_is_another():
+    document = ParsedDocument("class A:\n    def f(self):\n        pass\n", PYTHON)
+    document.update("x = (\n")
     assert document.good is None
 
 
@@ -112,6 +119,13 @@ def test_a_standing_error_does_not_freeze_the_good_tree():
     assert first is document.tree
     document.update(document.text + "def new():\n    pass\n")
     assert document.good is document.tree is not first
+
+
+def test_a_query_of_nothing_finds_nothing():
+    document = ParsedDocument("'a' # b\ndef f(): pass\n", PYTHON)
+    assert queries.regions(document, document.tree, 0, 0) == []
+    assert queries.structure(document, document.tree, 0, 0) == []
+    assert len(queries.regions(document, document.tree, 0, 1)) == 1
 
 
 def test_errors_after_a_fill():

@@ -36,6 +36,9 @@ from grammar_cursor import at, check
         ("foo( # it's│\n", "comment"),
         ("foo( # it's\n  │\n", "code"),
         ("foo('#', │\n", "code"),
+        ("foo(f'{a\n} + x│\n", "code"),
+        ('"""' + "it's\n" * 5000 + '"""\nfoo(│\n', "code"),
+        ('x = 1\n"""' + "it's\n" * 2000 + "foo(│\n", "string"),
     ],
 )
 def test_python(marked, position):
@@ -62,6 +65,7 @@ def test_python(marked, position):
         ("r = /a│b/", "string"),
         ('r = /a[/"]/; foo(│)', "code"),
         ("foo('//', │", "code"),
+        ("s = `a${ {b: 1}.│", "code"),
         ("s = 'a\nfoo(│", "code"),
     ],
 )

@@ -1,7 +1,12 @@
 """Enclosing scopes, siblings and imports: whole code, broken code, and code that was whole a moment ago."""
 
+import dataclasses
+
 import pytest
-from grammar_cursor import at, check, typed
+from grammar_cursor import at, check, split, typed, verified
+
+from grammars.languages import language_for
+from grammars.parser import ParsedDocument
 
 WORK = """\
 import os
@@ -165,6 +170,63 @@ def test_python_header_on_several_lines_in_broken_code():
 
 def test_python_lines_in_strings_are_no_headers():
     check('def f():\n    s = """\n  class X:\n"""\n    x = foo(│\n', scopes=["def f():"])
+
+
+WITHOUT_GRAMMAR = [
+    ("class A:\n    def f(self):\n        │", "python", ["class A:", "def f(self):"]),
+    (
+        "class A:\n    def f(\n        self,\n    ) -> int:\n        │",
+        "python",
+        ["class A:", "def f(\n        self,\n    ) -> int:"],
+    ),
+    ("class A:\n    def f(self):\n        s = '''\n  class B:\n'''\n        │", "python", ["class A:", "def f(self):"]),
+    ("class A:\n    # def g():\n    x = 1\n    │", "python", ["class A:"]),
+    ("def f(): return 1\n│", "python", []),
+    ("def f():\n    s = '''\n│", "python", ["def f():"]),
+    ("export class A {\n  m(a) {\n    if (a) {\n    } else {\n      │", "javascript", ["export class A {", "m(a) {"]),
+    ("const f = async (a) => {\n  │", "javascript", ["const f = async (a) => {"]),
+    ("describe('x', () => {\n  function g() {\n    │", "javascript", ["function g() {"]),
+    (
+        "abstract class A<T> {\n  async m(a: T): Promise<T> {\n    │",
+        "typescript",
+        ["abstract class A<T> {", "async m(a: T): Promise<T> {"],
+    ),
+    ("if (x) {\n  foo(a, {\n    │", "typescript", []),
+]
+
+
+@pytest.mark.parametrize(("marked", "language", "scopes"), WITHOUT_GRAMMAR)
+def test_indentation_and_headers_alone_find_the_scopes(marked, language, scopes):
+    text, offset = split(marked)
+    row = dataclasses.replace(language_for(language), grammar="")
+    assert [span.text for span in verified(ParsedDocument(text, row), offset).scopes] == scopes
+
+
+def test_the_good_tree_knows_headers_that_no_line_shows():
+    whole = "class A {\n  p: number;\n  m(\n    a: string,\n  ): void {\n    go();\n  }\n  q(): void {\n  }\n}\n"
+    check(
+        whole.replace("go();", "const x = [{ a: foo(`│"),
+        "typescript",
+        before=whole,
+        scopes=["class A {", "m(\n    a: string,\n  ): void {"],
+        siblings=["q(): void {", "p: number"],
+    )
+
+
+def test_the_good_tree_knows_imports_that_are_swallowed():
+    whole = "import os\nfrom a import b\n"
+    check("x = foo(│\n" + whole, before=whole, imports=["import os", "from a import b"])
+
+
+def test_a_header_that_an_error_has_swallowed_is_not_believed():
+    before = "".join(f"def a{i}():\n    pass\n\n" for i in range(30))
+    broken = "class A:\n    def f(self):\n        x = foo(\n\n    def g(self):\n        pass\n\n    def h(self):│\n"
+    check(before + broken, scopes=["class A:", "def h(self):"], siblings=["def g(self):", "def f(self):"])
+
+
+def test_an_old_header_without_its_colon_is_gone():
+    whole = "class A:\n    def f(self):\n        x = ()\n"
+    check("class A:\n    defer(self)\n        x = (│\n", before=whole, scopes=["class A:"])
 
 
 def test_an_old_header_that_has_been_retyped_is_gone():
