@@ -89,19 +89,29 @@ def _candidates(view: View) -> Iterator[tuple[Scope, bool]]:
 
 
 def _by_indentation(view: View) -> Iterator[Scope]:
-    """Walks up over lines that are indented less and less; those that look like a header are scopes."""
-    indent = view.indent
-    for line in reversed(list(_LINE.finditer(view.code, 0, max(0, view.indent_line - view.start)))):
+    """Walks up over lines that are indented less and less; those that look like a header are scopes.
+
+    The cursor's own line counts only if its header is complete: `def f(): |`.
+    """
+    indent = view.indent + 1
+    for line in reversed(list(_LINE.finditer(view.code))):
         words = line[0].lstrip(" \t")
+        own = line.end() > view.indent_line - view.start
         # A closing bracket ends what began further up at the same depth: `) -> int:`, `} else {`.
         if not words.strip() or words[0] in ")]}" or indent_of(line[0]) >= indent:
             continue
-        indent = indent_of(line[0])
+        indent = view.indent if own else indent_of(line[0])
         start = view.start + line.end() - len(words)
         if header := _header_at(view, start, view.start + line.end()):
-            yield Scope(start=start, header_end=_header_end(view, start), container=header.container)
+            end = _header_end(view, start)
+            if not own or view.document.text[end - 1] == _opener(view):
+                yield Scope(start=start, header_end=end, container=header.container)
         if not indent:
             return
+
+
+def _opener(view: View) -> str:
+    return ":" if view.document.language.block_style == "indent" else "{"
 
 
 def _header_at(view: View, start: int, end: int) -> ScopeHeader | None:
@@ -113,9 +123,10 @@ def _header_at(view: View, start: int, end: int) -> ScopeHeader | None:
 
 def _header_end(view: View, start: int) -> int:
     """Behind the colon or brace that ends the header at `start`; without one, the end of its line."""
-    opener = ":" if view.document.language.block_style == "indent" else "{"
-    text = view.code[start - view.start :] if view.start <= start < view.offset else view.document.text[start:]
-    text = text[:MAX_SIGNATURE]
+    opener = _opener(view)
+    painted = view.start <= start < view.offset
+    text, at = (view.code, start - view.start) if painted else (view.document.text, start)
+    text = text[at : at + MAX_SIGNATURE]
     depth = 0
     for index, char in enumerate(text):
         if char == opener and not depth:
