@@ -71,8 +71,8 @@ class Listener(Protocol):
     def draft(self, ask_id: str, text: str) -> None:
         """The middle as it is after a denoising step."""
 
-    def failed(self, failure: Failure) -> None:
-        """The engine has answered with an error."""
+    def answered(self, answer: Result | Failure) -> None:
+        """The engine has answered, or failed."""
 
 
 @dataclass(kw_only=True)
@@ -169,8 +169,8 @@ class Completer:
         if isinstance(request, Nothing):
             return Offer(reason=request.reason)
         answer = await self._ask_engine(ask, request)
+        self.listener.answered(answer)
         if isinstance(answer, Failure):
-            self.listener.failed(answer)
             return Offer(outcome="failed", reason=f"{answer.message} {answer.hint}".strip())
         if not self.is_current(ask.document):
             return Offer(outcome="dropped", reason="the document has changed since")

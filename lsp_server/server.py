@@ -10,11 +10,12 @@ import contextlib
 import functools
 import logging
 import os
+import re
 import sys
 import uuid
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -78,11 +79,11 @@ class Server(LanguageServer):
 
     def shown_path(self, uri: str) -> str:
         """The path of a document as the model sees it: relative to the workspace, or only the name."""
-        path = unquote(urlsplit(uri).path)
-        roots = [unquote(urlsplit(folder).path).rstrip("/") for folder in self.protocol.workspace.folders]
-        for root in (*roots, (self.protocol.workspace.root_path or "").rstrip("/")):
-            if root and path.startswith(root + "/"):
-                return path[len(root) + 1 :]
+        path, workspace = _path_of(uri), self.protocol.workspace
+        for folder in (*workspace.folders, workspace.root_uri or ""):
+            root = _path_of(folder).rstrip("/") + "/"
+            if len(root) > 1 and path.startswith(root):
+                return path[len(root) :]
         return path.rsplit("/", 1)[-1]
 
     def in_background(self, work: Any) -> None:
@@ -136,6 +137,11 @@ class Server(LanguageServer):
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             logger.error("background task failed", exc_info=error)
+
+
+def _path_of(uri: str) -> str:
+    """The path within any URI, whatever its scheme; a text that is no URI is its own path."""
+    return unquote(re.sub(r"^[A-Za-z][\w+.-]+:(?://[^/?#]*)?|[?#].*$", "", uri))
 
 
 def main(argv: list[str]) -> int:

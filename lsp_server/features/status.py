@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from diffusion.api import EngineError, Failure, Status, to_json
+from diffusion.api import EngineError, Failure, Result, Status, to_json
 
 if TYPE_CHECKING:
     from lsp_server.server import Server
@@ -46,7 +46,7 @@ class Reporter:
             self.engine(Status(state="stopped"))
         except EngineError as error:
             self.engine(Status(state="errored", detail=error.message))
-            self.failed(error.as_failure())
+            self.answered(error.as_failure())
         finally:
             self._following = False
 
@@ -59,13 +59,15 @@ class Reporter:
         if self.server.completer.settings.drafts:
             self.server.protocol.notify("midfill/draft", {"id": ask_id, "text": text})
 
-    def failed(self, failure: Failure) -> None:
-        """A warning, once per cause. A model that is still loading is a state and no cause for one."""
-        if failure.code == "loading":
-            self._engine = dataclasses.replace(self._engine, state="loading")
-            self._tell()
-        elif failure.code not in ("cancelled", "busy"):
-            self.warn(f"{failure.message}" + (f" ({failure.hint})" if failure.hint else ""))
+    def answered(self, answer: Result | Failure) -> None:
+        """An error is shown as a warning, once per cause. A model that is still loading is a state and no error."""
+        if isinstance(answer, Result):
+            if self._engine.state != "ready":
+                self.engine(dataclasses.replace(self._engine, state="ready", detail="", progress=None))
+        elif answer.code == "loading":
+            self.engine(dataclasses.replace(self._engine, state="loading", detail=answer.message))
+        elif answer.code not in ("cancelled", "busy"):
+            self.warn(answer.message + (f" ({answer.hint})" if answer.hint else ""))
 
     def warn(self, message: str) -> None:
         """Show a message, unless it has been shown before; it goes to the client's log in any case."""
