@@ -22,7 +22,7 @@ def accept(entropy: Tensor, candidates: Tensor, bound: float) -> Tensor:
 
 
 def propose(logits: Tensor, temperature: float, generator: torch.Generator | None) -> tuple[Tensor, Tensor, Tensor]:
-    """logits (B, W, V) -> proposed ids (B, W), their log probabilities and the entropies, both (B, W) in nats.
+    """logits (..., V) -> proposed ids (...), their log probabilities and the entropies, both (...) in nats.
 
     Temperature 0 is argmax, with the probabilities of temperature 1. Banned ids have logit -inf.
     """
@@ -32,7 +32,7 @@ def propose(logits: Tensor, temperature: float, generator: torch.Generator | Non
     if temperature == 0.0:
         ids = log_p.argmax(-1)
     else:
-        ids = torch.multinomial(p.flatten(0, 1), 1, generator=generator).view(p.shape[:-1])
+        ids = torch.multinomial(p.flatten(0, -2), 1, generator=generator).view(p.shape[:-1])
     return ids, log_p.gather(-1, ids[..., None])[..., 0], entropy
 
 

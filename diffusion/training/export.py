@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -41,7 +42,7 @@ def library_weights(weights: dict[str, Tensor], size: Size, dtype: torch.dtype =
     return state
 
 
-def library_config(size: Size, profile: ModelProfile) -> dict[str, object]:
+def library_config(size: Size, profile: ModelProfile) -> dict[str, Any]:
     """config.json. The vision tower cannot be left out of the class; it is as small as can be and dropped at load."""
     rope = {"rope_type": "default", "rope_theta": size.rope_theta}
     return {

@@ -31,6 +31,16 @@ class Tiny:
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    return make_tiny(tmp_path_factory, window=1024)
+
+
+@pytest.fixture(scope="session")
+def narrow(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
+    """The same with a sliding window of 16, which short texts overflow."""
+    return make_tiny(tmp_path_factory, window=16)
+
+
+def make_tiny(tmp_path_factory: pytest.TempPathFactory, window: int) -> Tiny:
     torch.manual_seed(0)
     folder = tmp_path_factory.mktemp("tiny")
     profile = replace(load_profile("embedded"), weights=folder)
@@ -40,7 +50,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
     with torch.no_grad():
         for weight in network.named_weights().values():
             weight.normal_(1.0 if weight.dim() == 1 else 0.0, 0.3)
-    config = DiffusionGemmaConfig.from_dict(library_config(size, profile))
+    shape = library_config(size, profile)
+    shape["text_config"]["sliding_window"] = window
+    config = DiffusionGemmaConfig.from_dict(shape)
     library, wrong = assemble(config, library_weights(network.named_weights(), size, torch.float32))
     assert not wrong
     model = ResidentModel(library, torch.device("cpu"), torch.float32)

@@ -1,0 +1,69 @@
+"""The key/value cache: warm equals cold, also past the sliding window; branches leave it alone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .conftest import Tiny
+
+IDS = st.lists(st.integers(32, 511), min_size=1, max_size=60)
+EDITS = st.lists(st.tuples(st.integers(0, 60), IDS), min_size=1, max_size=4)
+
+
+def decoded(tiny: Tiny, ids: list[int], cache) -> torch.Tensor:  # type: ignore[no-untyped-def]
+    tiny.model.encode(ids, cache)
+    canvas = torch.arange(40, 52)[None].expand(2, -1)
+    positions = torch.arange(len(ids), len(ids) + 12)[None].expand(2, -1)
+    return tiny.model.logits(tiny.model.decode(canvas, positions, cache))
+
+
+@pytest.mark.parametrize("which", ["tiny", "narrow"])
+@settings(max_examples=25)
+@given(edits=EDITS)
+def test_warm_equals_cold(which: str, edits: list[tuple[int, list[int]]], request: pytest.FixtureRequest) -> None:
+    tiny: Tiny = request.getfixturevalue(which)
+    warm = tiny.model.new_cache()
+    ids: list[int] = []
+    for keep, new in edits:
+        ids = ids[:keep] + new
+        cold = tiny.model.new_cache()
+        torch.testing.assert_close(decoded(tiny, ids, warm), decoded(tiny, ids, cold), atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(warm.last_hidden, cold.last_hidden, atol=1e-4, rtol=1e-4)
+        assert warm.ids == ids
+
+
+def test_past_the_window_the_encoder_equals_one_pass_over_everything(narrow: Tiny) -> None:
+    ids = list(range(40, 140))
+    stepwise, whole = narrow.model.new_cache(), narrow.model.new_cache()
+    for end in (7, 30, 31, 64, 100):
+        narrow.model.encode(ids[:end], stepwise)
+    narrow.model.encode(ids, whole)
+    torch.testing.assert_close(stepwise.last_hidden, whole.last_hidden, atol=1e-4, rtol=1e-4)
+
+
+def test_only_the_new_ids_are_encoded(tiny: Tiny) -> None:
+    cache = tiny.model.new_cache()
+    assert tiny.model.encode(list(range(40, 60)), cache) == 20
+    assert tiny.model.encode(list(range(40, 60)), cache) == 0
+    assert tiny.model.encode(list(range(40, 63)), cache) == 3
+    # Shortened: the last id is encoded again, since its hidden state predicts the next one.
+    assert tiny.model.encode(list(range(40, 50)), cache) == 1
+    assert tiny.model.encode([40, 41, 99], cache) == 1
+
+
+def test_branches_do_not_change_the_history(tiny: Tiny) -> None:
+    cache = tiny.model.new_cache()
+    before = decoded(tiny, list(range(40, 70)), cache)
+    tiny.model.continuations(torch.tensor([[50, 51, 52], [60, 61, 62]]), cache)
+    torch.testing.assert_close(decoded(tiny, list(range(40, 70)), cache), before, atol=0, rtol=0)
+
+
+def test_continuations_equal_encoding_them(tiny: Tiny) -> None:
+    cache, longer = tiny.model.new_cache(), tiny.model.new_cache()
+    tiny.model.encode([40, 41, 42], cache)
+    hidden = tiny.model.continuations(torch.tensor([[50, 51, 52], [60, 61, 62]]), cache)
+    tiny.model.encode([40, 41, 42, 60, 61, 62], longer)
+    torch.testing.assert_close(hidden[1, -1:], longer.last_hidden, atol=1e-4, rtol=1e-4)

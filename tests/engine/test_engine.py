@@ -1,0 +1,115 @@
+"""The whole engine on a tiny random model: events, rules, limits, and what typing costs."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from unittest.mock import ANY
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from diffusion.api import Draft, FillRequest, Result
+from diffusion.engine import ResidentEngine
+
+from .conftest import TEXTS, Tiny
+
+
+@pytest.fixture(scope="module")
+def engine(tiny: Tiny) -> ResidentEngine:
+    return ResidentEngine(tiny.profile, tiny.vocabulary, tiny.model)
+
+
+def request(marked: str = "def f(a):\n    return │\n\nf(1)\n", **more) -> FillRequest:  # type: ignore[no-untyped-def]
+    prefix, suffix = marked.split("│")
+    return FillRequest(id="1", prefix=prefix, suffix=suffix, **{"language": "python", "n": 3, **more})
+
+
+def result(engine: ResidentEngine, asked: FillRequest, **more) -> Result:  # type: ignore[no-untyped-def]
+    *drafts, last = engine.fill(asked, **more)
+    assert all(isinstance(event, Draft) for event in drafts)
+    assert isinstance(last, Result)
+    return last
+
+
+def texts(outcome: Result) -> list[tuple[str, int]]:
+    return [(candidate.text, candidate.replace_before) for candidate in outcome.candidates]
+
+
+def test_drafts_come_one_per_forward_and_only_when_asked(engine: ResidentEngine) -> None:
+    *drafts, last = engine.fill(request(drafts=True, cells=True))
+    assert [draft.step for draft in drafts] == list(range(1, last.cost.forwards + 1))
+    assert all(cell.state in ("masked", "accepted", "end") for draft in drafts for cell in draft.cells)
+    assert {cell.state for cell in drafts[0].cells} == {"masked"}
+    assert "masked" not in {cell.state for cell in drafts[-1].cells}
+    assert len(list(engine.fill(request()))) == 1
+
+
+@settings(max_examples=25)
+@given(
+    before=st.text(max_size=80),
+    after=st.text(max_size=80),
+    mode=st.sampled_from(["line", "block"]),
+    n=st.integers(1, 5),
+)
+def test_any_text_gets_an_answer_that_obeys_its_mode(engine: ResidentEngine, before: str, after: str, mode, n) -> None:  # type: ignore[no-untyped-def]
+    before, after = (t.encode("utf-8", "replace").decode() for t in (before, after))
+    outcome = result(engine, request(before + "│" + after, mode=mode, max_lines=3, n=n, steps=2))
+    candidates = texts(outcome)
+    assert len(set(candidates)) == len(candidates) <= n
+    for text, replaced in candidates:
+        assert text.count("\n") <= (0 if mode == "line" else 2)
+        assert not before[len(before) - replaced :].strip(" \t")
+
+
+def test_blanks_are_kept_or_replaced_as_a_whole(engine: ResidentEngine) -> None:
+    for text, replaced in texts(result(engine, request("if a:\n    x = 1\n        │\ny\n", n=5))):
+        assert replaced in (0, 8)
+        assert replaced == 8 or text
+
+
+def test_same_request_same_text_warm_or_cold(engine: ResidentEngine, tiny: Tiny) -> None:
+    asked = request(TEXTS[1][:1500] + "│" + TEXTS[1][1500:3000], mode="block", max_lines=4)
+    cold = ResidentEngine(tiny.profile, tiny.vocabulary, tiny.model)
+    result(engine, replace(asked, prefix=asked.prefix[:-40]))
+    warm = result(engine, asked)
+    assert warm.cost.cached > warm.cost.encoded > 0
+    assert texts(warm) == texts(result(cold, asked)) == texts(result(engine, asked))
+
+
+def test_a_middle_longer_than_the_slot_goes_on_in_the_next(engine: ResidentEngine) -> None:
+    outcome = result(engine, request(mode="block", max_lines=50, n=1), length=150)
+    assert outcome.finish == "stop"
+    assert outcome.cost.encodes >= 2 * 3  # three canvases: 64 + 64 + 22
+    endless = result(engine, request(mode="block", max_lines=50, n=1), length=999)
+    assert endless.finish == "length"
+
+
+def test_an_empty_middle_is_no_candidate(engine: ResidentEngine) -> None:
+    assert result(engine, request(), length=0).candidates == ()
+
+
+def test_a_deadline_gives_the_best_draft(engine: ResidentEngine) -> None:
+    outcome = result(engine, request(deadline_ms=1.0), arrived=time.monotonic() - 10)
+    assert outcome.finish == "deadline"
+    assert outcome.cost.forwards == 2
+    assert outcome.cost.ms >= 10_000
+
+
+def test_after_a_cancel_no_event_follows(engine: ResidentEngine) -> None:
+    assert list(engine.fill(request(drafts=True), cancelled=lambda: True)) == []
+    seen: list[object] = []
+    for event in engine.fill(request(drafts=True), cancelled=lambda: len(seen) >= 2):
+        seen.append(event)  # noqa: PERF402
+    assert len(seen) == 2 and all(isinstance(event, Draft) for event in seen)
+    assert result(engine, request()) == replace(result(engine, request()), cost=ANY)  # the cache is still good
+
+
+def test_typing_encodes_few_ids_per_character(engine: ResidentEngine) -> None:
+    text = TEXTS[2]
+    encoded = 0
+    for end in range(3000, 3200):
+        outcome = result(engine, request(text[:end] + "│" + text[end:], n=1, steps=1, client="typist"))
+        encoded += outcome.cost.encoded if end > 3000 else 0
+    assert encoded / 199 < 3
