@@ -30,7 +30,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from diffusion.training import corpus_packages, corpus_text
 from diffusion.training.corpus_packages import LANGUAGES, MANIFEST, CorpusError, Package
 
-PACKAGE_CAP = 5_000_000  # characters that one package may contribute
+PACKAGE_CAP = 2_500_000  # characters that one package may contribute
 SEED = "midfill corpus 1"
 SPLITS = ("train", "heldout")
 
@@ -48,10 +48,10 @@ class SourceFile:
     language: str
     text: str
 
-    @property
-    def rank(self) -> str:
-        """A fixed pseudo-random order of all files, in which packages are mixed."""
-        return hashlib.blake2b(f"{SEED}\n{self.package}\n{self.path}".encode(), digest_size=16).hexdigest()
+
+def rank(package: Package, path: str) -> str:
+    """Sorts files into a fixed pseudo-random order, in which packages are mixed."""
+    return hashlib.blake2b(f"{SEED}\n{package}\n{path}".encode(), digest_size=16).hexdigest()
 
 
 def default_destination() -> Path:
@@ -105,8 +105,13 @@ def build(
     return lock
 
 
-def read_package(package: Package, archive: Path, languages: Sequence[str], dropped: Dropped) -> list[SourceFile]:
-    """The files of one package that pass the filters. Raises CorpusError if its licence is not as the manifest says."""
+def read_package(
+    package: Package, archive: Path, languages: Sequence[str], dropped: Dropped, *, cap: int = PACKAGE_CAP
+) -> list[SourceFile]:
+    """The files of one package that pass the filters, sorted by path; of a large package a random `cap` characters.
+
+    Raises CorpusError if the licence is not as the manifest says.
+    """
     licence, sources, paths = corpus_packages.read_archive(archive)
     if licence != package.licence or not corpus_packages.licence_allowed(licence):
         raise CorpusError(
@@ -117,9 +122,13 @@ def read_package(package: Package, archive: Path, languages: Sequence[str], drop
     # Where TypeScript sources are shipped, the JavaScript files beside them are what the compiler made of them.
     count = Counter(language for _, _, language in found)
     compiled = count["typescript"] >= max(3, 0.2 * count["javascript"])
-    result = []
-    for path, data, language in found:
+    result: list[SourceFile] = []
+    size = 0
+    for path, data, language in sorted(found, key=lambda item: rank(package, item[0])):
         if language not in languages or (language == "python") != (package.language == "python"):
+            continue
+        if size >= cap:  # saves looking at the rest
+            dropped[language, "package cap"] += 1
             continue
         text = corpus_text.decode(data)
         declared = bool(re.search(r"[cm]?js$", path)) and re.sub(r"([cm]?)js$", r"d.\1ts", path) in paths
@@ -131,9 +140,10 @@ def read_package(package: Package, archive: Path, languages: Sequence[str], drop
             reason = corpus_text.rejection(text, language, has_declarations=declared)
         if reason is None and text is not None:
             result.append(SourceFile(package=package, path=path, language=language, text=text))
+            size += len(text)
         else:
             dropped[language, reason or ""] += 1
-    return result
+    return sorted(result, key=lambda file: file.path)
 
 
 def select(
@@ -141,10 +151,8 @@ def select(
     problems: corpus_text.Benchmarks,
     dropped: Dropped,
     on_progress: OnProgress = lambda *_: None,
-    *,
-    cap: int = PACKAGE_CAP,
 ) -> list[SourceFile]:
-    """The files that stay: no duplicates, nothing of the benchmarks, at most `cap` characters a package; shuffled.
+    """The files that stay, shuffled: no duplicates, nothing of the benchmarks.
 
     Of duplicates the first stays, so the order of `files` decides.
     """
@@ -152,10 +160,9 @@ def select(
     near = corpus_text.NearDuplicates()
     overlaps: dict[int, tuple[str, corpus_text.Overlap]] = {}
     unique: list[SourceFile] = []
-    capped = _capped(files, cap, dropped)
-    for done, file in enumerate(capped, 1):
-        if done % 100 == 0 or done == len(capped):
-            on_progress("deduplicate", done, len(capped), file.package.name)
+    for done, file in enumerate(files, 1):
+        if done % 100 == 0 or done == len(files):
+            on_progress("deduplicate", done, len(files), file.package.name)
         digest = hashlib.blake2b(" ".join(file.text.split()).encode(), digest_size=16).digest()
         if digest in exact:
             dropped[file.language, "duplicate"] += 1
@@ -172,20 +179,8 @@ def select(
     contaminated = problems.contaminated(overlaps)
     for index in contaminated:
         dropped[unique[index].language, "benchmark overlap"] += 1
-    return sorted((file for index, file in enumerate(unique) if index not in contaminated), key=lambda file: file.rank)
-
-
-def _capped(files: Sequence[SourceFile], cap: int, dropped: Dropped) -> list[SourceFile]:
-    """At most `cap` characters of each package, chosen by rank, in the order of `files`."""
-    size: Counter[Package] = Counter()
-    chosen = set()
-    for index, file in sorted(enumerate(files), key=lambda item: item[1].rank):
-        if size[file.package] + len(file.text) > cap:
-            dropped[file.language, "package cap"] += 1
-        else:
-            size[file.package] += len(file.text)
-            chosen.add(index)
-    return [file for index, file in enumerate(files) if index in chosen]
+    kept = [file for index, file in enumerate(unique) if index not in contaminated]
+    return sorted(kept, key=lambda file: rank(file.package, file.path))
 
 
 def read_benchmark(path: Path) -> list[tuple[str, str]]:

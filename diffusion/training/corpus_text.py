@@ -157,7 +157,7 @@ def token_hashes(text: str) -> Hashes:
 
 
 def grams(tokens: Hashes, size: int) -> Hashes:
-    """The distinct hashes of all runs of `size` tokens, sorted; one hash of everything where there are fewer."""
+    """The hashes of all runs of `size` tokens, in order; one hash of everything where there are fewer. (runs,)"""
     size = min(size, len(tokens))
     if size == 0:
         return np.empty(0, np.uint64)
@@ -166,7 +166,7 @@ def grams(tokens: Hashes, size: int) -> Hashes:
     for offset in range(size):
         rolling = rolling * np.uint64(0x9E3779B97F4A7C15) + tokens[offset : offset + count]
         rolling ^= rolling >> np.uint64(29)
-    return np.unique(rolling * np.uint64(0xBF58476D1CE4E5B9))
+    return rolling * np.uint64(0xBF58476D1CE4E5B9)
 
 
 class NearDuplicates:
@@ -246,8 +246,11 @@ class Benchmarks:
 
     def overlap(self, text: str, tokens: Hashes) -> Overlap:
         """What one file shares with the problems, common or not."""
-        own = grams(tokens, self.SIZE) if len(tokens) >= self.SIZE and len(self._grams) else np.empty(0, np.uint64)
-        shared = own[np.isin(own, self._grams, assume_unique=True)].tolist()
+        shared: list[int] = []
+        if len(tokens) >= self.SIZE and len(self._grams):
+            own = grams(tokens, self.SIZE)
+            nearest = self._grams[np.minimum(np.searchsorted(self._grams, own), len(self._grams) - 1)]
+            shared = own[nearest == own].tolist()
         names = self._names.intersection(_DEFINITION.findall(text)) if self._names else ()
         return Overlap(grams=frozenset(shared), names=frozenset(names))
 

@@ -225,15 +225,23 @@ def test_duplicates_of_held_out_files_leave_the_training_split() -> None:
     assert dropped == {("python", "duplicate"): 1}
 
 
-def test_cap_and_order_depend_on_nothing_but_the_files() -> None:
+def test_shuffled_in_an_order_that_depends_on_nothing_but_the_files() -> None:
     files = files_of({f"{n}.py": program(n) for n in range(20)}, python_package())
-    size = sum(len(file.text) for file in files)
-    dropped: corpus.Dropped = Counter()
-    kept = corpus.select(files, NO_BENCHMARK, dropped, cap=size // 2)
-    assert 0 < sum(len(file.text) for file in kept) <= size // 2
-    assert dropped["python", "package cap"] == 20 - len(kept)
-    assert kept == corpus.select(files[::-1], NO_BENCHMARK, Counter(), cap=size // 2)
+    kept = corpus.select(files, NO_BENCHMARK, Counter())
+    assert kept == corpus.select(files[::-1], NO_BENCHMARK, Counter())
     assert [file.path for file in kept] != sorted(file.path for file in kept)
+    assert len(kept) == 20
+
+
+def test_a_large_package_contributes_a_part(tmp_path: Path) -> None:
+    archive = wheel(tmp_path / "pkg.whl", {f"pkg/{n:02}.py": program(n) for n in range(20)})
+    dropped: corpus.Dropped = Counter()
+    cap = len(program(0)) * 10
+    read = corpus.read_package(python_package(), archive, LANGUAGES, dropped, cap=cap)
+    assert len(read) == 10
+    assert dropped == {("python", "package cap"): 10}
+    assert [file.path for file in read] != [f"pkg/{n:02}.py" for n in range(10)]
+    assert read == corpus.read_package(python_package(), archive, LANGUAGES, dropped, cap=cap)
 
 
 SOLUTION = (
