@@ -69,9 +69,10 @@ class ResidentEngine:
         except Cancelled:
             return
 
-    def token_count(self, text: str) -> int:
-        """Ids that `text` takes as a middle of its own; what an evaluation passes as `length`."""
-        return len(self._vocabulary.encode(text))
+    def middle_length(self, request: FillRequest, middle: str) -> int:
+        """How many ids `middle` takes at this place; what an evaluation passes as `length`."""
+        prompt = layouts.native(request, self._vocabulary, self._profile)
+        return len(self._vocabulary.encode(prompt.held_back + normalise(middle)))
 
     def _task(self, request: FillRequest, prompt: Prompt, length: int | None) -> Task:
         one_line = request.mode == "line"

@@ -9,7 +9,6 @@ import json
 import mmap
 import random
 from bisect import bisect_right
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -38,16 +37,12 @@ class Corpus:
                 f"the corpus folder {folder} holds no {split} files", "build it: python -m diffusion.training.corpus"
             )
 
-    def draw(self, rng: random.Random) -> Source:
-        """One random file."""
-        languages = list(self._files)
-        (language,) = rng.choices(languages, weights=[MIX[name] for name in languages])
+    def draw(self, rng: random.Random, language: str | None = None) -> Source:
+        """One random file, of `language` if given. Raises KeyError if there is none of it."""
+        if language is None:
+            languages = list(self._files)
+            (language,) = rng.choices(languages, weights=[MIX[name] for name in languages])
         return self._files[language].draw(rng, language)
-
-    def all(self, language: str) -> Iterator[Source]:
-        """All files of one language, in order."""
-        lines = self._files.get(language)
-        return iter(()) if lines is None else lines.all(language)
 
 
 class _Lines:
@@ -60,9 +55,6 @@ class _Lines:
     def draw(self, rng: random.Random, language: str) -> Source:
         # A random byte picks its line: a file is drawn in proportion to its size.
         return self._read(bisect_right(self._ends, rng.randrange(self._ends[-1])), language)
-
-    def all(self, language: str) -> Iterator[Source]:
-        return (self._read(index, language) for index in range(len(self._ends)))
 
     def _read(self, index: int, language: str) -> Source:
         start = self._ends[index - 1] + 1 if index else 0

@@ -87,7 +87,8 @@ def random_span(text: str, rng: random.Random) -> Span | None:
     return span and _from_line_start(text, span)
 
 
-def _rest_of_line(text: str, rng: random.Random) -> Span | None:
+def rest_of_line(text: str, rng: random.Random) -> Span | None:
+    """From a column of a line to its end, half the time from where a word or an argument begins."""
     line = _random_line(text, rng)
     if line is None:
         return None
@@ -147,7 +148,7 @@ def _nothing(text: str, rng: random.Random) -> Span | None:
 
 
 SPAN_KINDS = {
-    "rest of line": (0.33, _rest_of_line),
+    "rest of line": (0.33, rest_of_line),
     "whole line": (0.20, _whole_line),
     "lines": (0.14, _lines),
     "brackets": (0.12, _brackets),

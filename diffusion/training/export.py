@@ -13,10 +13,14 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
+from transformers import DiffusionGemmaConfig
 
 from diffusion.api import EngineError
+from diffusion.engine import ResidentEngine
+from diffusion.model import ResidentModel, assemble
 from diffusion.profiles import ModelProfile
 from diffusion.training.network import Size, parameter_shapes
+from diffusion.vocabulary import Vocabulary
 
 
 def export(checkpoint: Path, tokenizer: Path, destination: Path, profile: ModelProfile) -> None:
@@ -32,6 +36,14 @@ def export(checkpoint: Path, tokenizer: Path, destination: Path, profile: ModelP
             shutil.copyfile(tokenizer, destination / "tokenizer.json")
     except (OSError, RuntimeError, KeyError) as error:
         raise EngineError(f"cannot export {checkpoint}: {error}") from error
+
+
+def resident(weights: dict[str, Tensor], size: Size, profile: ModelProfile, vocabulary: Vocabulary) -> ResidentEngine:
+    """An engine around weights in memory, as a client would meet them after an export, in float32."""
+    config = DiffusionGemmaConfig.from_dict(library_config(size, profile))
+    model, wrong = assemble(config, library_weights(weights, size, torch.float32))
+    assert not wrong, wrong
+    return ResidentEngine(profile, vocabulary, ResidentModel(model, torch.device("cpu"), torch.float32))
 
 
 def library_weights(weights: dict[str, Tensor], size: Size, dtype: torch.dtype = torch.float16) -> dict[str, Tensor]:

@@ -16,6 +16,9 @@ import platformdirs
 from diffusion.api import DISTRIBUTION, EngineError
 from diffusion.profiles import ModelProfile, load_profile
 
+EVALUATED_CUTS = 90
+"""Held-out cuts per evaluation: about half a minute of one core."""
+
 DESCRIPTION = """\
 Trains the embedded model. The first call needs a corpus: python -m diffusion.training.corpus
 
@@ -60,6 +63,8 @@ def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: Mod
     from rich.console import Console
 
     from diffusion.training import trainer
+    from diffusion.training.evaluate import evaluate, heldout
+    from diffusion.training.export import resident
     from diffusion.training.network import Size
     from diffusion.vocabulary import Vocabulary
 
@@ -100,8 +105,16 @@ def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: Mod
         console.print(f"step {progress.step}  {millions:.2f} M text tokens  {rate:,.0f}/s  {values}", highlight=False)
         shown = trainer.Progress(**vars(progress))
 
+    def evaluated() -> dict[str, float]:
+        losses = run.heldout_losses()
+        if "heldout_slot" not in losses:
+            return losses
+        engine = resident(run.average, run.network.size, profile, run.vocabulary)
+        score = evaluate(engine, heldout(corpus, EVALUATED_CUTS))
+        return losses | {"exact_match": score.exact_match, "forwards": score.forwards}
+
     try:
-        run.run(minutes=options.minutes, cooldown=options.cooldown, on_step=report, evaluate=run.heldout_losses)
+        run.run(minutes=options.minutes, cooldown=options.cooldown, on_step=report, evaluate=evaluated)
     finally:
         pid.unlink(missing_ok=True)
     return 0
