@@ -44,10 +44,9 @@ from diffusion.api import DISTRIBUTION, EngineError, FillRequest, Progress, Stat
 from diffusion.scheduler import ModelEngine, Scheduler
 from diffusion.wire import ERROR_HANDLERS, Lines, parse_fill, read_body
 
+VERSION = importlib.metadata.version(DISTRIBUTION)
 DRAIN_SECONDS = 10
 """How long a stopping engine lets the running request finish."""
-KEEP_ALIVE_SECONDS = 3600
-"""Clients close idle connections, not the engine: a request must not meet a connection that is just being closed."""
 
 Load = Callable[[str, Callable[[Progress], None]], ModelEngine]
 
@@ -91,7 +90,7 @@ class EngineServer:
         )
         config = uvicorn.Config(
             app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=DRAIN_SECONDS, server_header=False,
+            timeout_graceful_shutdown=DRAIN_SECONDS, server_header=False,
         )  # fmt: skip
         server = _Server(config)
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -124,7 +123,7 @@ class EngineServer:
             progress=scheduler.progress,
             model=scheduler.engine.name if scheduler.engine else self._options.profile,
             device=scheduler.engine.device if scheduler.engine else "",
-            version=importlib.metadata.version(DISTRIBUTION),
+            version=VERSION,
             pid=os.getpid(),
             uptime=time.monotonic() - self._started,
             memory=psutil.Process().memory_info().rss,
@@ -231,9 +230,7 @@ def serve(options: Options, load: Load) -> int:
             raise EngineError(
                 f"no socket at {options.socket}: {error.strerror or error}", hint, "unavailable"
             ) from error
-        log.info(
-            "version %s, pid %d, profile %s", importlib.metadata.version(DISTRIBUTION), os.getpid(), options.profile
-        )
+        log.info("version %s, pid %d, profile %s", VERSION, os.getpid(), options.profile)
         asyncio.run(EngineServer(options, load).serve(listener))
     log.info("stopped")
     return 0
@@ -265,6 +262,7 @@ def _start_log(options: Options) -> None:
             handlers.append(logging.handlers.RotatingFileHandler(options.log, maxBytes=1_000_000, backupCount=2))
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", handlers=handlers)
     logging.raiseExceptions = False  # a full disk
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of every client that goes away
     logging.getLogger("uvicorn").setLevel(logging.CRITICAL)  # it logs messages of exceptions, which may quote code
 
 

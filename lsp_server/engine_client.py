@@ -15,7 +15,6 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import cached_property
 from typing import IO, Any
 
-import httpx
 import psutil
 
 from diffusion.api import (
@@ -31,6 +30,7 @@ from diffusion.api import (
     to_json,
 )
 from lsp_server.engine_paths import EnginePaths, check_private, engine_paths, last_line, make_private, socket_path
+from lsp_server.http_lines import BrokenAnswer, NobodyListens, Refused, request_lines
 
 __all__ = ["DEFAULT_PROFILE", "EngineClient", "engine_command", "socket_path"]
 
@@ -40,6 +40,7 @@ COMMAND = (sys.executable, "-I", "-m", "diffusion.server")
 
 ANSWER_SECONDS = 30.0
 """How long a process that was just started may take until it answers; the model is loaded after that."""
+HEALTH_SECONDS = 5.0
 STOP_SECONDS = 30.0
 MAX_CRASHES, CRASH_WINDOW = 3, 300.0
 """After so many engines of ours that ended badly within so many seconds, no further one is started."""
@@ -128,21 +129,9 @@ class EngineClient:
                 raise EngineError(message, hint, "unavailable") from None
 
     async def close(self) -> None:
-        """Close the connections. The engine stays for others, and ends when it has been idle."""
-        if "_http" in vars(self):
-            await self._http.aclose()
+        """Nothing is held between requests. The engine stays for others, and ends when it has been idle."""
 
     # --- HTTP
-
-    @cached_property
-    def _http(self) -> httpx.AsyncClient:
-        # No limit for reading: a request waits while the model loads. Its deadline is the engine's business.
-        return httpx.AsyncClient(
-            base_url="http://midfill",
-            transport=httpx.AsyncHTTPTransport(uds=str(self.paths.socket)),
-            timeout=httpx.Timeout(None, connect=5.0),
-            trust_env=False,
-        )
 
     async def _one(self, method: str, path: str) -> Any:
         async with contextlib.aclosing(self._lines(method, path)) as lines:
@@ -151,22 +140,25 @@ class EngineClient:
         raise self._ended()
 
     async def _lines(self, method: str, path: str, body: Any = None) -> AsyncGenerator[Any, None]:
-        """The JSON lines of an answer, from an engine that is started if there is none. Raises EngineError."""
+        """The JSON lines of an answer, from an engine that is started if there is none. Raises EngineError.
+
+        There is no limit of time: a request waits while the model loads, and its deadline is the engine's business.
+        """
         content = None if body is None else json.dumps(body).encode()
         for attempt in (1, 2):
             check_private(self.paths.socket.parent)
             try:
-                async with self._http.stream(method, path, content=content) as response:
-                    if response.status_code != httpx.codes.OK:
-                        raise _refusal(await response.aread())
-                    async for line in response.aiter_lines():
+                async with contextlib.aclosing(request_lines(self.paths.socket, method, path, content)) as lines:
+                    async for line in lines:
                         yield json.loads(line)
                     return
-            except httpx.ConnectError as error:
+            except Refused as error:
+                raise _refusal(error.body) from error
+            except NobodyListens as error:
                 if attempt == 2:
                     raise self._ended() from error
                 await self._start()
-            except (httpx.TransportError, json.JSONDecodeError) as error:
+            except (BrokenAnswer, json.JSONDecodeError) as error:
                 await self._settle()
                 raise self._ended() from error
 
@@ -176,10 +168,12 @@ class EngineClient:
     async def _answers(self) -> bool | None:
         """True: an engine answers. False: there is none. None: neither, it may be about to end."""
         try:
-            return (await self._http.get("/health", timeout=5.0)).status_code == httpx.codes.OK
-        except httpx.ConnectError:
+            health = request_lines(self.paths.socket, "GET", "/health")
+            async with asyncio.timeout(HEALTH_SECONDS), contextlib.aclosing(health):
+                return bool(await anext(health))
+        except NobodyListens:
             return False
-        except httpx.TransportError:
+        except (BrokenAnswer, Refused, TimeoutError):
             return None
 
     async def _settle(self) -> None:

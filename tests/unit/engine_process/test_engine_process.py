@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -117,6 +119,29 @@ async def test_statuses_are_pushed_and_loading_is_answered(
     assert (await asyncio.wait_for(ready, 60)).state in ("ready", "busy")
     assert seen[0].state == "loading" and seen[0].clients == 1
     assert text_of(await patient) == "patient|"
+
+
+@pytest.mark.slow
+async def test_random_cancellation_loses_no_answer_and_leaves_nothing_behind(new_client: NewClient) -> None:
+    client = new_client()
+    await client.wait_ready()
+    chance = random.Random(0)
+
+    async def type_on(name: str) -> None:
+        for _ in range(80):
+            task = asyncio.create_task(events_of(client, ask("drafts 20", client=name, drafts=True)))
+            if chance.random() < 0.5:
+                await asyncio.sleep(chance.random() / 100)  # anywhere in the life of the request
+                task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                assert [isinstance(event, Result) for event in await task] == [False] * 20 + [True]
+
+    async with asyncio.timeout(120):
+        await asyncio.gather(*(type_on(name) for name in "abcde"))
+        assert text_of(await events_of(client, ask("next"))) == "next|"
+        while (status := await client.status()).state != "ready":
+            pass
+    assert psutil.Process(status.pid).num_fds() < 30
 
 
 # --- ending
