@@ -70,15 +70,11 @@ def _matches(
 
 
 def _header_is_whole(scope: tree_sitter.Node, opener: tree_sitter.Node) -> bool:
-    """False where an error has swallowed the opener that belonged here, and the one found is another scope's."""
-    if not scope.has_error:
-        return True
-    for child in scope.children:
-        if child.start_byte >= opener.start_byte:
-            return True
-        if child.is_error or (child.has_error and child.end_byte <= opener.start_byte):
-            return False
-    return True
+    """False where an error has swallowed whole lines up to an opener that is another scope's."""
+    return not scope.has_error or not any(
+        child.is_error and child.end_byte <= opener.start_byte and child.start_point.row < child.end_point.row
+        for child in scope.children
+    )
 
 
 def structure(

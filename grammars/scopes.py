@@ -179,12 +179,13 @@ def siblings(view: View, scopes: list[Scope]) -> tuple[Span, ...]:
         # and both are small errors. Here too indentation decides.
         depth = _member_depth(view, scopes, container)
         members = [item for item in members if _indent_at(view, item.start) == depth]
-        members += _members_by_lines(view, depth)
+        members = [*_members_by_lines(view, depth), *members]
     spans: dict[int, Span] = {}
     for item in members:
         start = _statement_start(view, item.start)
         in_header = start < view.offset <= item.header_end  # it is being written
-        if start not in inner and start not in spans and not in_header:
+        gone = document.text[start : item.header_end].strip()[:1] in ("", *")]};,")  # overwritten since
+        if start not in inner and start not in spans and not in_header and not gone:
             spans[start] = _span(view, start, item.header_end, first_line=item.kind == "member")
     return tuple(sorted(spans.values(), key=lambda span: abs(span.start - view.offset))[:MAX_SIBLINGS])
 

@@ -213,15 +213,27 @@ def test_the_good_tree_knows_headers_that_no_line_shows():
     )
 
 
+@pytest.mark.parametrize("line", ["x => {│", "const y = [│", "x = `│", "if (x) {│"])
+def test_the_good_tree_knows_siblings_that_no_line_shows(line):
+    whole = BROKEN_BRACES.replace("{}", "x();", 1).replace("  h() {", "  h(\n    a,\n  ) {")
+    for language in ("javascript", "typescript"):
+        check(whole.replace("x();", line), language, before=whole, siblings=["h(\n    a,\n  ) {", "f(n) {"])
+
+
 def test_the_good_tree_knows_imports_that_are_swallowed():
-    whole = "import os\nfrom a import b\n"
-    check("x = foo(│\n" + whole, before=whole, imports=["import os", "from a import b"])
+    whole = BROKEN_BRACES.replace("{}", "x();", 1)
+    check("foo(│\n" + whole, "javascript", before=whole, imports=["import {a} from 'b';"])
 
 
 def test_a_header_that_an_error_has_swallowed_is_not_believed():
-    before = "".join(f"def a{i}():\n    pass\n\n" for i in range(30))
-    broken = "class A:\n    def f(self):\n        x = foo(\n\n    def g(self):\n        pass\n\n    def h(self):│\n"
-    check(before + broken, scopes=["class A:", "def h(self):"], siblings=["def g(self):", "def f(self):"])
+    broken = BROKEN_BRACES.replace("{}", "x();", 1).replace("f(n) {", "f{) {│")
+    check(broken, "javascript", scopes=["export class A extends B {"])
+
+
+def test_an_old_member_that_has_been_typed_over_is_gone():
+    whole = BROKEN_BRACES.replace("{}", "x();", 1)
+    marked = whole.replace("return n;", "return n;│").replace("h() {", "{").replace("function", "xion")
+    check(marked, "javascript", before=whole, scopes=["export class A extends B {", "f(n) {"], siblings=["g(x) {"])
 
 
 def test_an_old_header_without_its_colon_is_gone():
