@@ -3,7 +3,7 @@
 Knows the request and the text. Line ends inside a text are "\\n" until the last filter.
 
 A filter is `(text, request) -> text | Rejected`. Where the cursor's line holds nothing but white space before the
-cursor, `text` starts at the line's start and the request's prefix ends there: so a filter sees and may change the
+cursor, `text` starts at the line's start and holds that white space, too: so a filter sees and may change the
 indentation of the first line like that of the others. What is left is placed with the smallest possible range.
 """
 
@@ -16,6 +16,7 @@ from diffusion.api import Candidate, FillRequest
 from lsp_server.filters.brackets import closers_taken_over
 from lsp_server.filters.chat import chat
 from lsp_server.filters.closes_again import closes_again
+from lsp_server.filters.comment_before_rest import comment_before_rest
 from lsp_server.filters.control_characters import control_characters
 from lsp_server.filters.dedent import dedent
 from lsp_server.filters.double_space import double_space
@@ -45,11 +46,12 @@ FILTERS: tuple[Filter, ...] = (
     # What stands before the cursor.
     retypes_line,
     double_space,
-    indent_unit,
     first_indent,
     dedent,
+    indent_unit,
     # What stands behind it.
     one_line,
+    comment_before_rest,
     repeats_suffix,
     closes_again,
     trailing_blank,
@@ -61,33 +63,33 @@ FILTERS: tuple[Filter, ...] = (
 
 def insertion(candidate: Candidate, request: FillRequest) -> Insertion | Rejected:
     """What of a candidate can be offered at the place of `request`, or why nothing of it can."""
-    text, opened = _opened(candidate, request)
+    text, rewritten, request = _opened(candidate, request)
     for apply in FILTERS:
-        filtered = apply(text, opened)
+        filtered = apply(text, request)
         if isinstance(filtered, Rejected):
             return filtered
         text = filtered
-    return _placed(text, opened, request, candidate.confidence)
+    return _placed(text, rewritten, request, candidate.confidence)
 
 
-def _opened(candidate: Candidate, request: FillRequest) -> tuple[str, FillRequest]:
-    """The candidate as it fits to a prefix without the white space that it may rewrite."""
+def _opened(candidate: Candidate, request: FillRequest) -> tuple[str, str, FillRequest]:
+    """The text as the filters see it, the white space before the cursor that it stands for, and the request."""
     before = line_before(request)
-    space = len(before) if not before.strip(" \t") else len(before) - len(before.rstrip(" \t"))
-    rewritten = max(0, min(candidate.replace_before, space))
-    reach = space if space == len(before) else rewritten
-    cut = len(request.prefix) - reach
-    kept = request.prefix[cut : len(request.prefix) - rewritten]
-    return kept + candidate.text, replace(request, prefix=request.prefix[:cut])
+    blank = not before.strip(" \t")
+    space = len(before) - len(before.rstrip(" \t"))
+    count = max(0, min(candidate.replace_before, space))
+    if blank:
+        return before[: space - count] + candidate.text, before, request
+    prefix = request.prefix[: len(request.prefix) - count]
+    return candidate.text, request.prefix[len(prefix) :], replace(request, prefix=prefix)
 
 
-def _placed(text: str, opened: FillRequest, request: FillRequest, confidence: float | None) -> Insertion | Rejected:
+def _placed(text: str, rewritten: str, request: FillRequest, confidence: float | None) -> Insertion | Rejected:
     """The smallest replacement that makes the document read as the filters left it."""
-    space = request.prefix[len(opened.prefix) :]
-    common = _common(space, text)
-    after = closers_taken_over(text, opened)
-    made = Insertion(text=text[common:], before=len(space) - common, after=after, confidence=confidence)
-    if made.text == space[common:] + rest_of_line(request)[:after]:
+    common = _common(rewritten, text)
+    after = closers_taken_over(text, request)
+    made = Insertion(text=text[common:], before=len(rewritten) - common, after=after, confidence=confidence)
+    if made.text == rewritten[common:] + rest_of_line(request)[:after]:
         return Rejected(reason="it changes nothing")
     return made
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from diffusion.api import FillRequest
-from lsp_server.filters.surroundings import rest_of_line
+from grammars.lines import follows
+from lsp_server.filters.surroundings import compact, rest_of_line
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _QUOTES = ('"""', "'''", '"', "'", "`")
@@ -20,10 +21,17 @@ _HASH_COMMENTS = frozenset(
 @dataclass(frozen=True, kw_only=True)
 class Balance:
     """What a text leaves unbalanced: `closed` has its extra closers with their offsets, `opened` what stays open, the
-    innermost last. A quote counts as a bracket; an open one is always the last."""
+    innermost last. A quote counts as a bracket; an open one is always the last. `comment`: where a comment starts that
+    runs to the text's end, or None."""
 
     closed: tuple[tuple[int, str], ...]
     opened: tuple[str, ...]
+    comment: int | None
+
+    @property
+    def quote(self) -> str:
+        """The quote of the string that is open at the end, or an empty string."""
+        return self.opened[-1] if self.opened and self.opened[-1] in _QUOTES else ""
 
 
 def balance(text: str, language: str, *, quote: str = "") -> Balance:
@@ -32,6 +40,7 @@ def balance(text: str, language: str, *, quote: str = "") -> Balance:
     closed: list[tuple[int, str]] = []
     opened: list[str] = []
     outer = quote
+    last_comment = None
     at = 0
     while at < len(text):
         char = text[at]
@@ -49,7 +58,9 @@ def balance(text: str, language: str, *, quote: str = "") -> Balance:
             quote = found
             at += len(found) - 1
         elif text.startswith(comment, at):
-            at = _find(text, "\n", at) - 1
+            end = _find(text, "\n", at)
+            last_comment = at if end == len(text) else None
+            at = end - 1
         elif comment == "//" and text.startswith("/*", at):
             at = _find(text, "*/", at + 2) + 1
         elif char in "([{":
@@ -60,13 +71,13 @@ def balance(text: str, language: str, *, quote: str = "") -> Balance:
             elif not opened:
                 closed.append((at, char))
         at += 1
-    return Balance(closed=tuple(closed), opened=(*opened, *([quote] if quote else [])))
+    return Balance(closed=tuple(closed), opened=(*opened, *([quote] if quote else [])), comment=last_comment)
 
 
 def redundant_closers(text: str, request: FillRequest) -> tuple[tuple[int, str], ...]:
     """The closers of a text that close what the suffix closes anyway, with their offsets in the text."""
     before = balance(request.prefix, request.language)
-    quote = before.opened[-1] if before.opened and before.opened[-1] in _QUOTES else ""
+    quote = before.quote
     closed = balance(text, request.language, quote=quote).closed
     if not closed:
         return ()
@@ -79,17 +90,18 @@ def closers_taken_over(text: str, request: FillRequest) -> int:
     """How many characters behind the cursor the text writes itself: closers that an editor has put there. They are
     replaced, so that accepting leaves the cursor behind them."""
     rest = rest_of_line(request)
-    taken = 0
-    last = 0
-    for at, closer in redundant_closers(text, request):
-        behind = rest[taken:]
-        gap = len(behind) - len(behind.lstrip())
-        if not behind[gap:].startswith(closer):
+    redundant = redundant_closers(text, request)
+    if redundant and follows(rest) == "closers" and compact(text).endswith(compact(rest)):
+        return len(rest.rstrip())
+    taken = last = 0
+    for at, closer in redundant:
+        gap = len(rest) - taken - len(rest[taken:].lstrip())
+        if not rest.startswith(closer, taken + gap):
             break
         taken += gap + len(closer)
         last = at + len(closer)
     for char in text[last:].strip() if taken else "":
-        if char not in ";," or not rest[taken:].startswith(char):
+        if char not in ";,>" or not rest.startswith(char, taken):
             break
         taken += 1
     return taken

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from diffusion.api import FillRequest
-from lsp_server.filters.surroundings import Rejected, split_indent
+from lsp_server.filters.surroundings import Rejected, line_before, split_indent
 
 _PROSE_LANGUAGES = frozenset({"plaintext", "markdown", "mdx", "restructuredtext", "asciidoc", "latex", "git-commit"})
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*([\w+#.-]*)[ \t]*$", re.MULTILINE)
+_COMMENT = re.compile(r"#|//|/\*|--|<!--|^\s*\*|[\"'`]")
 _OPENING = re.compile(
     r"\s*(?:(?:sure|certainly|of course|okay|absolutely|great)[!,.:]"
     r"|here(?:'s| is| are)\b.*(?::|\bcode\b|\bcompletion\b)"
@@ -24,16 +25,15 @@ def chat(text: str, request: FillRequest) -> str | Rejected:
         return text
     if "```" not in request.prefix + request.suffix and (fence := _FENCE.search(text)):
         return _inside(text, fence)
-    comment = _in_comment_or_string(request)
-    if not comment and _OPENING.match(text):
+    if not _in_running_text(request) and _OPENING.match(text):
         return Rejected(reason="it is prose, not code")
     return text
 
 
 def _inside(text: str, fence: re.Match[str]) -> str:
-    """What the first fence encloses; what stands before one that only closes."""
+    """What the first fence encloses; what stands before it if it only closes."""
     before, behind = text[: fence.start()], text[fence.end() :]
-    if not fence[1] and before.strip() and not behind.strip():
+    if not fence[1] and before.strip() and len(_FENCE.findall(text)) % 2:
         return before.rstrip()
     closing = _FENCE.search(behind)
     code = (behind[: closing.start()] if closing else behind).strip("\n")
@@ -41,7 +41,7 @@ def _inside(text: str, fence: re.Match[str]) -> str:
     return code if code.startswith((" ", "\t")) else indent + code
 
 
-def _in_comment_or_string(request: FillRequest) -> bool:
-    """Whether the cursor may stand in running text, where a sentence is what is wanted."""
-    line = request.prefix.rsplit("\n", 1)[-1]
-    return bool(re.search(r"#|//|/\*|--|<!--|^\s*\*|[\"'`]", line)) or request.prefix.count('"""') % 2 == 1
+def _in_running_text(request: FillRequest) -> bool:
+    """Whether the cursor may stand in a comment or a string, where a sentence is what is wanted."""
+    line = line_before(request)
+    return bool(_COMMENT.search(line)) or request.prefix.count('"""') % 2 == 1

@@ -5,8 +5,17 @@ from __future__ import annotations
 import re
 
 from diffusion.api import FillRequest
+from grammars.languages import language_for
 from grammars.lines import indent_of, style
-from lsp_server.filters.surroundings import at_line_start, lines_of, opens_block, previous_line, split_indent
+from lsp_server.filters.surroundings import (
+    at_line_start,
+    lines_of,
+    narrowed,
+    opens_block,
+    previous_line,
+    shifted,
+    split_indent,
+)
 
 # Clause -> what it can belong to.
 _PYTHON = {
@@ -23,32 +32,36 @@ _KEYWORDS = {
     "shellscript": r"(?:else|elif|fi|done|esac)\b",
 }
 _CLAUSE = re.compile(r"(else|elif|except|finally)\b[^\n]*:")
+# Nothing of a function comes after these: a definition that follows is the function's neighbour.
+_DEFINITION = re.compile(r"(?:async\s+def|def|class)\b|@")
+_LAST = re.compile(r"\s*(?:return|raise|pass|\.\.\.)(?!\w)")
 
 
 def dedent(text: str, request: FillRequest) -> str:
     first, *later = text.split("\n")
     indent, body = split_indent(first)
-    owner = _owner(body, request.language)
+    owner = _owner(body, request)
     if owner is None or not at_line_start(request):
         return text
     width = indent_of(first)
     target = _level_of_owner(request, width, owner)
     if target is None or target >= width:
         return text
-    unit, _ = style(request.prefix + request.suffix, "    ")
-    removed = len(indent) - len(_cut(indent, target))
-    body_lines = [line for line in later if line.strip()]
-    if body_lines and indent_of(body_lines[0]) >= width + indent_of(unit):
-        later = [line[min(removed, len(split_indent(line)[0])) :] for line in later]
-    return "\n".join([_cut(indent, target) + body, *later])
+    level = indent_of(style(request.prefix + request.suffix, language_for(request.language).indent_unit)[0])
+    below = next((indent_of(line) for line in later if line.strip()), 0)
+    if below >= width + level:
+        later = shifted(later, width - target)
+    return "\n".join([narrowed(indent, target) + body, *later])
 
 
-def _owner(body: str, language: str) -> re.Pattern[str] | None:
+def _owner(body: str, request: FillRequest) -> re.Pattern[str] | None:
     """What the first line of the text belongs to, or None if it may stand in the body as well as any other."""
-    if language == "python":
-        clause = _CLAUSE.match(body)
-        return re.compile(_PYTHON[clause[1]]) if clause else None
-    if body.startswith((")", "]", "}")) or re.match(_KEYWORDS.get(language, r"(?!)"), body):
+    if request.language == "python":
+        if clause := _CLAUSE.match(body):
+            return re.compile(_PYTHON[clause[1]])
+        last = _DEFINITION.match(body) and _LAST.match(previous_line(request))
+        return re.compile(r"(?:async\s+def|def)\b") if last else None
+    if body.startswith((")", "]", "}")) or re.match(_KEYWORDS.get(request.language, r"(?!)"), body):
         return re.compile("")
     return None
 
@@ -64,9 +77,3 @@ def _level_of_owner(request: FillRequest, width: int, owner: re.Pattern[str]) ->
         if line.strip() and indent_of(line) < width:
             return indent_of(line) if owner.match(line.strip()) else None
     return None
-
-
-def _cut(indent: str, width: int) -> str:
-    while indent and indent_of(indent + ".") > width:
-        indent = indent[:-1]
-    return indent

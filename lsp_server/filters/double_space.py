@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from diffusion.api import FillRequest
-from lsp_server.filters.surroundings import line_before, rest_of_line
+from lsp_server.filters.surroundings import at_line_start, line_before, rest_of_line
 
 
 def double_space(text: str, request: FillRequest) -> str:
-    if line_before(request).endswith((" ", "\t")):
+    if line_before(request).endswith((" ", "\t")) and not at_line_start(request):
         text = text.lstrip(" \t")
     if rest_of_line(request).startswith((" ", "\t")):
         text = text.rstrip(" \t")

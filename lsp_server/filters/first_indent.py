@@ -1,12 +1,25 @@
-"""Puts the first line of a text where the cursor is, if it is indented by a few columns, or by a level, too many."""
+"""Puts the first line of a text where the cursor is, if it is indented too far: by a few columns, or twice.
+
+Only a text that starts its line is looked at, and only what it adds to the white space before the cursor.
+"""
 
 from __future__ import annotations
 
 from diffusion.api import FillRequest
+from grammars.languages import language_for
 from grammars.lines import indent_of, style
-from lsp_server.filters.surroundings import at_line_start, opens_block, previous_line, split_indent
+from lsp_server.filters.surroundings import (
+    at_line_start,
+    goes_on,
+    line_before,
+    narrowed,
+    opens_block,
+    previous_line,
+    shifted,
+    split_indent,
+)
 
-_CONTINUES = (".", "?", ":", "&", "|", "+", "-", "*", "/", ")", "]", "}")
+_CONTINUES = (".", "?", ":", "&", "|", "+", "-", "*", "/")
 
 
 def first_indent(text: str, request: FillRequest) -> str:
@@ -14,24 +27,33 @@ def first_indent(text: str, request: FillRequest) -> str:
     indent, body = split_indent(first)
     if not body or not at_line_start(request):
         return text
-    above = previous_line(request)
-    unit, _ = style(request.prefix + request.suffix, "    ")
-    width, level = indent_of(first), indent_of(unit)
-    deepest = indent_of(above) + (level if opens_block(above) else 0)
-    if width > deepest and not body.startswith(_CONTINUES):
-        wanted = deepest
-    elif width % level and indent_of(above) % level == 0 and unit != "\t":
-        wanted = width - width % level
-    else:
+    unit, _ = style(request.prefix + request.suffix, language_for(request.language).indent_unit)
+    if unit == "\t" and " " in indent:
+        return text  # Spaces of no known width; the next filter makes tabs of them.
+    width, cursor, level = indent_of(first), indent_of(line_before(request)), indent_of(unit)
+    below = next((indent_of(line) for line in later if line.strip()), None)
+    wanted = _wanted(request, body, width, cursor, level, below if opens_block(first) else None)
+    if wanted >= width:
         return text
     surplus = width - wanted
-    if all(indent_of(line) % level == width % level for line in later if line.strip()) and width % level:
-        later = [line[min(surplus, len(split_indent(line)[0])) :] for line in later]
-    return "\n".join([_narrowed(indent, wanted) + body, *later])
+    if surplus % level and all(indent_of(line) % level == width % level for line in later if line.strip()):
+        later = shifted(later, surplus)
+    return "\n".join([narrowed(indent, wanted) + body, *later])
 
 
-def _narrowed(indent: str, width: int) -> str:
-    """The longest part of an indentation that is no wider than `width` columns."""
-    while indent_of(indent + ".") > width:
-        indent = indent[:-1]
-    return indent
+def _wanted(request: FillRequest, body: str, width: int, cursor: int, level: int, below: int | None) -> int:
+    """Where the first line belongs, in columns; `below` is where the next one stands if the first opens a block."""
+    added = width - cursor
+    if added <= 0 or body.startswith(_CONTINUES):
+        return width
+    if added % level:  # A few columns.
+        return cursor + added - added % level
+    if below == added + level:  # The text has brought its indentation along: twice is too much.
+        return max(added, cursor)
+    above = previous_line(request)
+    if not above:
+        return width
+    deepest = indent_of(above) + (level if goes_on(above) else 0)
+    if language_for(request.language).block_style == "indent" and width > deepest:
+        return max(deepest, cursor)
+    return cursor if added == cursor and not (goes_on(above) and indent_of(above) >= cursor) else width

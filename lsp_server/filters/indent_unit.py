@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diffusion.api import FillRequest
+from grammars.languages import language_for
 from grammars.lines import style
-from lsp_server.filters.surroundings import lines_of, opens_block, split_indent
+from lsp_server.filters.surroundings import at_line_start, line_before, opens_block, split_indent
 
 STEPS = (2, 3, 4, 8)
 
@@ -32,25 +33,34 @@ class Scale:
         return self.target + (width - self.origin) // self.step * level
 
 
+AS_IS = Scale(origin=0, step=1, target=0)
+
+
 def indent_unit(text: str, request: FillRequest) -> str:
     first, *later = text.split("\n")
+    around = request.prefix + request.suffix
+    unit, _ = style(around, language_for(request.language).indent_unit)
+    known = bool(style(around, "")[0])
+    if at_line_start(request):
+        indent, body = split_indent(_indented(first, unit, AS_IS, 1) if known else first)
+        first = (indent.rstrip(" ") if unit == "\t" else indent) + body  # A few columns are no level.
+        start = _columns(split_indent(first)[0])
+    else:
+        start = _columns(split_indent(line_before(request))[0])
     widths = [_columns(split_indent(line)[0]) for line in later if line.strip()]
-    unit, _ = style(request.prefix + request.suffix, "")
-    if not unit or not widths:
+    scales = _scales(start, _columns(unit), widths[0], known) if widths and opens_block(first) else iter(())
+    scale = next((scale for scale in scales if all(map(scale.fits, widths))), AS_IS)
+    if scale is AS_IS and not known:
         return text
-    start = _columns(split_indent(lines_of(request.prefix)[-1] + first)[0])
-    level = _columns(unit)
-    unchanged = Scale(origin=0, step=1, target=0)
-    scales = _scales(start, level, widths[0]) if opens_block(first) else iter(())
-    scale = next((scale for scale in scales if all(map(scale.fits, widths))), unchanged)
-    factor = 1 if scale is unchanged else level
-    return "\n".join([first, *(_indented(line, unit, scale, factor) for line in later)])
+    level = 1 if scale is AS_IS else _columns(unit)
+    return "\n".join([first, *(_indented(line, unit, scale, level) for line in later)])
 
 
-def _scales(start: int, level: int, below: int) -> Iterator[Scale]:
-    """What a line at column `below` may mean, below one at `start` that opens a block; the likeliest first."""
-    if below == start + level:
-        yield Scale(origin=0, step=level, target=0)
+def _scales(start: int, level: int, below: int, known: bool) -> Iterator[Scale]:
+    """What a line at column `below` may mean, below one at `start` that opens a block; the likeliest first. Where the
+    document has no indentation yet, any deeper column is as good as any other."""
+    if below == start + level or (not known and below > start):
+        yield AS_IS
     if below - start in STEPS:
         yield Scale(origin=start, step=below - start, target=start)
     if below in STEPS and below <= start:

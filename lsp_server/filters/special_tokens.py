@@ -1,6 +1,6 @@
 """Takes out the markers that models use among themselves, such as <mask> or <|im_end|>, and what follows an end marker.
 
-A marker that stands in the document already is the document's own: such code is about models.
+A document that holds such markers is about models: there, they are code.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ _ROLE = re.compile(r"(?:<\|(?:im_start|start_header_id|turn)\|?>|<start_of_turn>
 
 def special_tokens(text: str, request: FillRequest) -> str:
     around = request.prefix + request.suffix
+    patterns = (_PIPED,) if request.language in _MARKUP else (_PIPED, _PLAIN)
+    if any(pattern.search(around) for pattern in patterns):
+        return text
 
-    def own(marker: str) -> bool:
-        return marker in around or (request.language in _MARKUP and _PIPED.fullmatch(marker) is None)
+    def is_marker(found: re.Match[str]) -> bool:
+        return any(pattern.match(found[0]) for pattern in patterns)
 
-    text = _ROLE.sub(lambda match: match[0] if own(match[0]) else "", text)
-    for end in _END.finditer(text):
-        if not own(end[0]) and text[: end.start()].strip():
-            text = text[: end.start()]
-            break
-    for pattern in (_PIPED, _PLAIN):
-        text = pattern.sub(lambda match: match[0] if own(match[0]) else "", text)
+    text = _ROLE.sub(lambda found: "" if is_marker(found) else found[0], text)
+    end = next((found for found in _END.finditer(text) if is_marker(found) and text[: found.start()].strip()), None)
+    if end:
+        text = text[: end.start()]
+    for pattern in patterns:
+        text = pattern.sub("", text)
     return text

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from diffusion.api import FillRequest
+from grammars.lines import indent_of
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 WORD = re.compile(r"\w")
@@ -44,8 +45,8 @@ def previous_line(request: FillRequest) -> str:
 
 
 def at_line_start(request: FillRequest) -> bool:
-    """Whether the text starts a line: the request's prefix is then without that line's white space."""
-    return not line_before(request)
+    """Whether the text starts its line, and so holds the white space that stands before the cursor."""
+    return not line_before(request).strip(" \t")
 
 
 def compact(text: str) -> str:
@@ -60,5 +61,26 @@ def split_indent(line: str) -> tuple[str, str]:
 
 
 def opens_block(line: str) -> bool:
-    """Whether a deeper line may follow: the line ends in an opening bracket, a colon, or in the middle of something."""
-    return line.rstrip().endswith((":", "{", "(", "[", ",", "=", "=>", "->", "\\", "|", "&", "+", "do", "then"))
+    """Whether the next line has to be deeper."""
+    return line.rstrip().endswith((":", "{", "(", "[", "=>", "->", "do", "then"))
+
+
+def goes_on(line: str) -> bool:
+    """Whether the next line may be deeper: the line opens a block, or ends in the middle of something."""
+    return opens_block(line) or line.rstrip().endswith((",", "=", "\\", "|", "&", "+"))
+
+
+def narrowed(indent: str, width: int) -> str:
+    """The longest part of an indentation that is no wider than `width` columns."""
+    while indent and indent_of(indent) > width:
+        indent = indent[:-1]
+    return indent
+
+
+def shifted(lines: list[str], columns: int) -> list[str]:
+    """The lines, moved to the left by so many columns, or as far as they can be."""
+    moved = []
+    for line in lines:
+        indent, body = split_indent(line)
+        moved.append(narrowed(indent, max(0, indent_of(line) - columns)) + body if body else line)
+    return moved
