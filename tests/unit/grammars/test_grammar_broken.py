@@ -8,7 +8,6 @@ from grammar_cursor import at, check, split, typed, verified
 from grammars.languages import language_for
 from grammars.parser import ParsedDocument
 
-
 BROKEN_PYTHON = """\
 import os
 

@@ -3,7 +3,6 @@
 import pytest
 from grammar_cursor import at, check
 
-
 WORK = """\
 import os
 from x import (
