@@ -23,14 +23,17 @@ from diffusion.training.network import Size, parameter_shapes
 from diffusion.vocabulary import Vocabulary
 
 
-def export(checkpoint: Path, tokenizer: Path, destination: Path, profile: ModelProfile) -> None:
+def export(
+    checkpoint: Path, tokenizer: Path, destination: Path, profile: ModelProfile, size: Size | None = None
+) -> None:
     """Write the averaged weights of `checkpoint` into `destination`. Raises EngineError."""
+    size = size or Size()
     try:
         average: dict[str, Tensor] = torch.load(checkpoint, map_location="cpu", weights_only=True)["average"]
         destination.mkdir(parents=True, exist_ok=True)
-        save_file(library_weights(average, Size()), destination / "model.safetensors")
+        save_file(library_weights(average, size), destination / "model.safetensors")
         (destination / "config.json").write_text(
-            json.dumps(library_config(Size(), profile), indent=1) + "\n", encoding="utf-8"
+            json.dumps(library_config(size, profile), indent=1) + "\n", encoding="utf-8"
         )
         if tokenizer.resolve() != (destination / "tokenizer.json").resolve():
             shutil.copyfile(tokenizer, destination / "tokenizer.json")

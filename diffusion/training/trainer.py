@@ -11,6 +11,7 @@ import dataclasses
 import json
 import math
 import os
+import pickle
 import random
 import time
 from collections.abc import Callable
@@ -118,9 +119,10 @@ class Trainer:
             self.progress = Progress(**state["progress"])
             version, internal, gauss = state["random"]
             self.rng.setstate((version, tuple(internal), gauss))
-        except (OSError, RuntimeError, KeyError, TypeError, ValueError, EOFError) as error:
+        except (OSError, RuntimeError, KeyError, TypeError, ValueError, EOFError, pickle.UnpicklingError) as error:
             raise EngineError(
-                f"the checkpoint {path} cannot be read: {error}", "remove it to start again from the shipped weights"
+                f"the checkpoint {path} cannot be read: {str(error).splitlines()[0]}",
+                "remove it to start again from the shipped weights",
             ) from error
         return True
 
@@ -173,7 +175,7 @@ class Trainer:
             make(self.train_split.draw(self.rng), self.rng, self.vocabulary, self.profile, canvases=not warm)
             for _ in range(self.settings.batch)
         ]
-        losses = self._losses(batch, self.settings.loss_rows)
+        losses = self._losses(batch, self.rng)
         losses["total"].backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
         rate *= min(1.0, (self.progress.step + 1) / self.settings.warmup)
@@ -198,7 +200,7 @@ class Trainer:
                     make(self.heldout.draw(rng), rng, self.vocabulary, self.profile, canvases=not warm)
                     for _ in range(self.settings.batch)
                 ]
-                for name, value in self._losses(batch, self.settings.loss_rows).items():
+                for name, value in self._losses(batch, rng).items():
                     sums.setdefault(f"heldout_{name}", []).append(float(value))
         return {name: sum(values) / len(values) for name, values in sums.items()}
 
@@ -206,11 +208,11 @@ class Trainer:
         """Context manager: the network holds the averaged weights inside."""
         return _Swapped(self.network, self.average)
 
-    def _losses(self, batch: list[Rows], rows: int) -> dict[str, Tensor]:
+    def _losses(self, batch: list[Rows], rng: random.Random) -> dict[str, Tensor]:
         """total, next_token and (with canvases) slot losses, in nats per token."""
         packed = Packed(*(self._stack(batch, name) for name in ("ids", "positions", "segment", "cut")))
         hidden = self.network(packed).flatten(0, 1)
-        chosen = _choose_rows(batch, rows, self.rng)
+        chosen = _choose_rows(batch, self.settings.loss_rows, rng)
         index = torch.from_numpy(chosen).to(self.device)
         targets, weights, slot = (self._stack(batch, name).flatten()[index] for name in ("targets", "weights", "slot"))
         slot_weights, next_weights = weights * slot, weights * ~slot
