@@ -71,8 +71,9 @@ def _rest(made_for: Place, item: Insertion, now: Place) -> Insertion | None:
         if typed is None or len(typed) >= len(item.text) or not item.text.startswith(typed):
             continue
         text = item.text[len(typed) :]
-        if closed and not text.endswith(closed + made_for.suffix[: item.after]):
-            continue
+        written = iter(text)
+        if not all(char in written for char in closed):
+            continue  # The item would not write again what the editor has closed.
         after = item.after + len(closed)
         return (
             replace(item, before=before + len(typed), after=after)

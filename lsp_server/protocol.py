@@ -12,6 +12,7 @@ import contextvars
 import inspect
 import json
 import logging
+from collections.abc import Generator
 from typing import Any, cast
 
 from lsprotocol import converters, types
@@ -30,6 +31,8 @@ logger = logging.getLogger(__name__)
 
 class Protocol(LanguageServerProtocol):
     """One LSP session. `documents` holds the open documents; `ended` is true when the session is over."""
+
+    _server: Any
 
     def __init__(self, server: Any, converter: Any) -> None:
         self.documents: dict[str, Document] = {}
@@ -148,6 +151,13 @@ class Protocol(LanguageServerProtocol):
         self.documents.pop(params.text_document.uri, None)
 
     # --- life cycle -------------------------------------------------------------------------------------------------
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
+        """As pygls does it, except that the server may hold back what this client has no use for."""
+        result = yield from super().lsp_initialize(params)
+        self._server.hold_back(result.capabilities, params.capabilities)
+        return result
 
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]  # pygls has generators here

@@ -86,6 +86,11 @@ class Server(LanguageServer):
                 return path[len(root) :]
         return path.rsplit("/", 1)[-1]
 
+    def hold_back(self, ours: types.ServerCapabilities, client: types.ClientCapabilities) -> None:
+        """Do not announce what this client has no use for. It is answered all the same."""
+        if not completion.is_wanted(client, self.settings):
+            ours.completion_provider = None
+
     def in_background(self, work: Any) -> None:
         """Run a coroutine beside the messages; what it raises is logged."""
         task = asyncio.create_task(work)

@@ -12,11 +12,18 @@ from lsprotocol import types
 
 from lsp_server import convert
 from lsp_server.completion import Ask
+from lsp_server.settings import Settings
 
 if TYPE_CHECKING:
     from lsp_server.server import Server
 
 OPTIONS = types.CompletionOptions(trigger_characters=[".", "(", "[", "{", "=", ",", ":"])
+
+
+def is_wanted(client: types.ClientCapabilities, settings: Settings) -> bool:
+    """Whether to offer the menu to this client."""
+    shows_ghost_text = client.text_document is not None and client.text_document.inline_completion is not None
+    return settings.popup or not shows_ghost_text
 
 
 async def completion(ls: Server, params: types.CompletionParams) -> types.CompletionList:

@@ -1,0 +1,211 @@
+"""The pipeline with an engine that stops where the test wants: what runs, what is cancelled, what is offered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from diffusion.api import Candidate, Draft, Event, Failure, FillRequest, Result, Status
+from lsp_server.completion import Ask, Completer, Selected
+from lsp_server.documents import Document
+from lsp_server.settings import Settings
+
+CURSOR = "│"
+
+
+@dataclass
+class Engine:
+    """Sends a draft at every step it is allowed to make, then `answer`."""
+
+    answer: Event = field(default_factory=lambda: Result(candidates=(Candidate(text="1"),)))
+    steps: int = 0
+    """Steps that wait for `step`; 0 answers at once."""
+    step: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
+    began: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: list[FillRequest] = field(default_factory=list)
+    running: int = 0
+    most: int = 0
+    closed: int = 0
+
+    async def fill(self, request: FillRequest) -> AsyncIterator[Event]:
+        self.asked.append(request)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        self.began.set()
+        try:
+            for number in range(self.steps):
+                await self.step.acquire()
+                yield Draft(step=number + 1, text=f"draft {number}")
+            yield self.answer
+        finally:
+            self.running -= 1
+            self.closed += 1
+
+    async def status(self) -> Status:
+        return Status(state="ready")
+
+    async def events(self) -> AsyncIterator[Status]:
+        yield await self.status()
+
+    async def close(self) -> None:
+        return None
+
+
+@dataclass
+class Heard:
+    busy: list[int] = field(default_factory=list)
+    drafts: list[str] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    def working(self, change: int) -> None:
+        self.busy.append(change)
+
+    def draft(self, ask_id: str, text: str) -> None:
+        self.drafts.append(text)
+
+    def answered(self, answer: Result | Failure) -> None:
+        if isinstance(answer, Failure):
+            self.failures.append(answer)
+
+
+class Editor:
+    """Documents and questions in few words."""
+
+    def __init__(self, engine: Engine, **settings: object) -> None:
+        self.engine, self.heard = engine, Heard()
+        self.current: Document | None = None
+        self.completer = Completer(
+            engine=lambda: engine,
+            listener=self.heard,
+            is_current=lambda document: document is self.current,
+            settings=Settings(**({"debounce_ms": 0} | settings)),  # type: ignore[arg-type]
+        )
+
+    def ask(self, marked: str, *, explicit: bool = False, selected: Selected | None = None, uri: str = "u") -> Ask:
+        prefix, suffix = marked.split(CURSOR)
+        self.current = Document(uri=uri, language="python").with_text(prefix + suffix, 1)
+        return Ask(id="1", document=self.current, offset=len(prefix), explicit=explicit, selected=selected)
+
+    async def texts(self, marked: str, **options: object) -> list[str]:
+        insertions = await self.completer.complete(self.ask(marked, **options))  # type: ignore[arg-type]
+        return [insertion.text for insertion in insertions]
+
+    def why(self) -> str:
+        return self.completer.journal.why()
+
+
+async def test_a_newer_request_ends_the_older_one_before_it_starts_itself() -> None:
+    engine = Engine(steps=1)
+    editor = Editor(engine)
+    tasks = []
+    for typed in range(20):
+        engine.began.clear()
+        tasks.append(asyncio.create_task(editor.texts("x" * (typed + 1) + " = " + CURSOR)))
+        await engine.began.wait()
+    engine.step.release()
+    results = await asyncio.gather(*tasks)
+    assert results == [[]] * 19 + [["1"]]
+    assert (engine.most, engine.running, engine.closed) == (1, 0, 20)
+    assert sum(editor.heard.busy) == 0
+
+
+async def test_debounced_requests_never_reach_the_engine() -> None:
+    engine = Engine()
+    editor = Editor(engine, debounce_ms=1)
+    tasks = [asyncio.create_task(editor.texts("x" * typed + " = " + CURSOR)) for typed in range(1, 21)]
+    assert await asyncio.gather(*tasks) == [[]] * 19 + [["1"]]
+    assert [request.prefix for request in engine.asked] == ["x" * 20 + " = "]
+
+
+async def test_documents_do_not_get_in_each_others_way() -> None:
+    engine = Engine(steps=1)
+    editor = Editor(engine)
+    editor.completer.is_current = lambda document: True
+    first, second = (asyncio.create_task(editor.texts(f"x = {CURSOR}", uri=uri)) for uri in ("a", "b"))
+    while engine.running < 2:
+        engine.began.clear()
+        await engine.began.wait()
+    engine.step.release()
+    engine.step.release()
+    assert await first == await second == ["1"]
+
+
+async def test_cancelling_closes_the_stream_within_a_step() -> None:
+    engine = Engine(steps=1000)
+    editor = Editor(engine)
+    task = asyncio.create_task(editor.texts(f"x = {CURSOR}"))
+    await engine.began.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert engine.running == 0
+    assert "cancelled" in editor.why()
+    assert await Editor(Engine()).texts(f"x = {CURSOR}") == ["1"]
+
+
+async def test_an_answer_for_an_outdated_document_is_dropped_and_not_cached() -> None:
+    engine = Engine(steps=1)
+    editor = Editor(engine)
+    task = asyncio.create_task(editor.texts(f"x = {CURSOR}"))
+    await engine.began.wait()
+    editor.current = None
+    engine.step.release()
+    assert await task == []
+    assert "changed" in editor.why()
+    engine.steps = 0
+    assert await editor.texts(f"x = {CURSOR}") == ["1"]
+    assert len(engine.asked) == 2
+
+
+async def test_automatic_and_explicit_requests_differ() -> None:
+    several = tuple(Candidate(text=text, confidence=sure) for text, sure in (("1", 0.1), ("2", 0.9), ("2", 0.9)))
+    engine = Engine(answer=Result(candidates=several))
+    editor = Editor(engine, min_confidence=0.5)
+    assert await editor.texts(f"x = {CURSOR}") == ["2"]
+    assert await editor.texts(f"x = {CURSOR}", explicit=True) == ["1", "2"]
+    automatic, explicit = engine.asked
+    assert (automatic.n, explicit.n) == (1, 3)
+    assert automatic.deadline_ms and explicit.deadline_ms and explicit.deadline_ms > automatic.deadline_ms
+
+
+async def test_no_calibration_passes_the_gate() -> None:
+    assert await Editor(Engine(), min_confidence=1.0).texts(f"x = {CURSOR}") == ["1"]
+
+
+async def test_a_failure_is_empty_and_heard() -> None:
+    editor = Editor(Engine(answer=Failure(code="model", message="out of memory", hint="buy some")))
+    assert await editor.texts(f"x = {CURSOR}") == []
+    assert [failure.message for failure in editor.heard.failures] == ["out of memory"]
+    assert "failed: out of memory buy some" in editor.why()
+
+
+async def test_the_cache_answers_without_the_engine() -> None:
+    engine = Engine(answer=Result(candidates=(Candidate(text="foo(a)"),)))
+    editor = Editor(engine)
+    assert await editor.texts(f"x = {CURSOR}") == ["foo(a)"]
+    assert await editor.texts(f"x = foo{CURSOR}") == ["(a)"]
+    assert await editor.texts(f"x = foo({CURSOR})") == ["a)"]
+    assert await editor.texts(f"x = {CURSOR}") == ["foo(a)"]
+    assert len(engine.asked) == 1
+    await editor.texts(f"x = fool{CURSOR}")
+    assert len(engine.asked) == 2
+
+
+async def test_the_selected_entry_stays_in_front() -> None:
+    engine = Engine(answer=Result(candidates=(Candidate(text="(a)"),)))
+    editor = Editor(engine)
+    selected = Selected(start=2, end=4, text="format")
+    (made,) = await editor.completer.complete(editor.ask(f"x.fo{CURSOR}\n", selected=selected))
+    assert (made.text, made.before, made.after) == ("format(a)", 2, 0)
+    assert engine.asked[0].prefix == "x.format"
+
+
+async def test_disabled_means_nothing_is_asked() -> None:
+    engine = Engine()
+    assert await Editor(engine, enabled=False).texts(f"x = {CURSOR}", explicit=True) == []
+    assert await Editor(engine, disabled_languages=("python",)).texts(f"x = {CURSOR}") == []
+    assert await Editor(engine).texts(CURSOR, explicit=True) == []
+    assert engine.asked == []

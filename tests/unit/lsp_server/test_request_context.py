@@ -1,0 +1,86 @@
+"""What of a document reaches the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from diffusion.api import FillRequest
+from lsp_server.context import Budget, Nothing, build_request, parse, window
+
+CURSOR = "│"
+SMALL = Budget(prefix_chars=200, suffix_chars=100, context_chars=300, max_lines=5)
+
+
+def request(marked: str, **options: Any) -> FillRequest:
+    made = made_from(marked, **options)
+    assert isinstance(made, FillRequest)
+    return made
+
+
+def made_from(marked: str, **options: Any) -> FillRequest | Nothing:
+    prefix, suffix = marked.split(CURSOR)
+    given = {"language": "python", "budget": SMALL} | options
+    return build_request(parse(prefix + suffix, given["language"]), len(prefix), **given)
+
+
+def test_the_kind_of_place_decides_the_mode() -> None:
+    line, block = request("x = │ + 1\n"), request("def f(a):\n    │\n")
+    assert (line.mode, line.max_lines) == ("line", 1)
+    assert (block.mode, block.max_lines) == ("block", 5)
+
+
+def test_nothing_is_asked_where_nothing_makes_sense_but_an_explicit_request_is_made() -> None:
+    assert made_from("│") == Nothing(reason="the document is empty")
+    assert made_from("│", explicit=True) == Nothing(reason="the document is empty")
+    assert made_from("nu│mpy") == Nothing(reason="inside a word")
+    assert request("nu│mpy", explicit=True).prefix == "nu"
+
+
+def test_the_path_is_cut_to_file_and_folder() -> None:
+    assert request("x = │", path="a/b/c/d.py").path == "c/d.py"
+    assert request("x = │", path="C:\\b\\d.py").path == "b/d.py"
+    assert request("x = │").path == ""
+
+
+def test_what_the_window_does_not_show_comes_as_context() -> None:
+    head = "import os\nimport sys\n\n\nclass Reader:\n    def open(self, path):\n        pass\n\n    def close(self):\n"
+    filler = "        # a line that only takes room\n" * 20
+    made = request(f"{head}{filler}        return │\n")
+    assert "import os" not in made.prefix
+    kinds = [(item.kind, item.text.strip()) for item in made.context]
+    assert ("import", "import os") in kinds
+    assert ("signature", "class Reader:") in kinds
+    assert ("signature", "def open(self, path):") in kinds
+    assert sum(len(item.text) for item in made.context) <= SMALL.context_chars
+
+
+def test_what_the_window_shows_is_no_context() -> None:
+    assert request("import os\n\ndef f():\n    return │\n").context == ()
+
+
+def test_lone_surrogates_do_not_reach_the_engine() -> None:
+    made = request("x = '\ud83d' + │ '\udd26'\n")
+    (made.prefix + made.suffix).encode()
+    assert len(made.prefix) == len("x = '\ud83d' + ")
+
+
+@given(text=st.text(st.sampled_from("ab\n"), max_size=900), data=st.data())
+def test_the_window_is_a_bounded_part_of_the_text(text: str, data: st.DataObject) -> None:
+    offset = data.draw(st.integers(0, len(text)))
+    seen = window(text, offset, SMALL)
+    assert text[seen.start : offset] == seen.prefix
+    assert text[offset : seen.end] == seen.suffix
+    assert len(seen.prefix) <= SMALL.prefix_chars
+    assert len(seen.suffix) <= SMALL.suffix_chars
+    if len(text[:offset]) <= SMALL.prefix_chars:
+        assert seen.start == 0
+
+
+def test_the_windows_start_moves_only_now_and_then() -> None:
+    text = "a line\n" * 300
+    starts = {window(text, offset, SMALL).start for offset in range(1000, 1200)}
+    assert len(starts) <= 3
+    assert all(text[start - 1] == "\n" for start in starts)
