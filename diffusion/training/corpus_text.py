@@ -258,7 +258,8 @@ class Benchmarks:
         """The keys of the files to drop, of all files that share anything: key -> (package, overlap)."""
         packages: dict[int | str, set[str]] = defaultdict(set)
         for package, overlap in overlaps.values():
-            for item in (*overlap.grams, *overlap.names):
+            shared: set[int | str] = {*overlap.grams, *overlap.names}
+            for item in shared:
                 packages[item].add(package)
         rare = {item for item, found in packages.items() if len(found) < self._common}
         return {key for key, (_, overlap) in overlaps.items() if rare & overlap.grams or rare & overlap.names}
