@@ -91,8 +91,8 @@ def _version() -> str:
 def _forget_working_directory() -> None:
     """`python -m` puts the working directory first on the path: a workspace could then run code in our process."""
     here, ours = Path.cwd().resolve(), Path(__file__).resolve().parent.parent
-    entries = [Path(entry).resolve() for entry in sys.path]
-    sys.path[:] = [str(entry) for entry in entries if entry == ours or entry != here]
+    if here != ours:
+        sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != here]
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ What they mean stands in settings.py."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -56,7 +57,12 @@ async def pull(ls: Server) -> None:
 
 
 def apply(ls: Server, body: Any) -> None:
-    """Take over what can be used; what cannot is named once."""
+    """Take over what can be used, and say so in the client's log; what cannot is named once."""
+    before = dataclasses.asdict(ls.settings)
     ls.settings, problems = settings.read(body, ls.settings)
+    changed = [f"{name} = {value}" for name, value in dataclasses.asdict(ls.settings).items() if value != before[name]]
+    if changed:
+        message = f"midfill: settings: {', '.join(changed)}"
+        ls.window_log_message(types.LogMessageParams(type=types.MessageType.Info, message=message))
     for problem in problems:
         ls.reporter.warn(f"setting {problem}")
