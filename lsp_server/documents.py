@@ -8,8 +8,10 @@ holds one keeps the text of its moment.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
@@ -54,15 +56,17 @@ class Document:
         """Code points before a position, clamped. Inside a character: before that character."""
         line, head, _ = self._split(position, encoding)
         column = len(head) if self.lines[line].startswith(head) else len(head) - 1
-        return sum(map(len, self.lines[:line])) + column
+        return self._starts[line] + column
 
     def position_at(self, offset: int, encoding: Encoding) -> Position:
         """The position of a code point offset within the text."""
-        line = 0
-        while line < len(self.lines) - 1 and offset >= len(self.lines[line]):
-            offset -= len(self.lines[line])
-            line += 1
-        return line, units(self.lines[line][:offset], encoding)
+        line = bisect_right(self._starts, offset, hi=len(self.lines)) - 1
+        return line, units(self.lines[line][: offset - self._starts[line]], encoding)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line starts, in code points, and where the text ends."""
+        return list(accumulate(map(len, self.lines), initial=0))
 
     def _split(self, position: Position, encoding: Encoding) -> tuple[int, str, str]:
         """Clamp a position: the line's number, what stands before it on the line, what stands after, end included."""

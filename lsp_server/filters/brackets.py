@@ -5,7 +5,9 @@ Knows enough of all languages to tell strings and comments from code, and the gr
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from diffusion.api import FillRequest
 from grammars.lines import follows
@@ -13,6 +15,13 @@ from lsp_server.filters.surroundings import compact, rest_of_line
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _QUOTES = ('"""', "'''", '"', "'", "`")
+_COMMENT_ENDS = {"//": "\n", "#": "\n", "/*": "*/"}
+_CODE = re.compile(r"\"\"\"|'''|[\"'`(){}\[\]]|//|/\*")
+_CODE_WITH_HASH = re.compile(r"\"\"\"|'''|[\"'`(){}\[\]#]")
+# In a string: an escape, which is passed over, or what ends the string.
+_STRING_ENDS = {
+    quote: re.compile(rf"\\.|{quote}" + (r"|\n" if quote in ("'", '"') else ""), re.DOTALL) for quote in _QUOTES
+}
 _HASH_COMMENTS = frozenset(
     ("python", "ruby", "shellscript", "perl", "r", "yaml", "toml", "elixir", "makefile", "dockerfile", "julia", "nix")
 )
@@ -34,44 +43,35 @@ class Balance:
         return self.opened[-1] if self.opened and self.opened[-1] in _QUOTES else ""
 
 
+@lru_cache(maxsize=16)
 def balance(text: str, language: str, *, quote: str = "") -> Balance:
     """Scan a text that starts inside the string `quote`, or in code."""
-    comment = "#" if language in _HASH_COMMENTS else "//"
+    code = _CODE_WITH_HASH if language in _HASH_COMMENTS else _CODE
     closed: list[tuple[int, str]] = []
     opened: list[str] = []
     outer = quote
-    last_comment = None
+    comment = None
     at = 0
-    while at < len(text):
-        char = text[at]
+    while found := (_STRING_ENDS[quote] if quote else code).search(text, at):
+        mark, at = found[0], found.end()
         if quote:
-            if char == "\\":
-                at += 1
-            elif text.startswith(quote, at):
-                if outer:
-                    closed.append((at, quote))
-                at += len(quote) - 1
+            if mark == quote and outer:
+                closed.append((found.start(), quote))
+            if mark in (quote, "\n"):  # At a line's end: a string that was never closed, or an apostrophe.
                 quote = outer = ""
-            elif char == "\n" and quote in ("'", '"'):
-                quote = outer = ""  # A string that was never closed, or an apostrophe.
-        elif found := next((mark for mark in _QUOTES if text.startswith(mark, at)), ""):
-            quote = found
-            at += len(found) - 1
-        elif text.startswith(comment, at):
-            end = _find(text, "\n", at)
-            last_comment = at if end == len(text) else None
-            at = end - 1
-        elif comment == "//" and text.startswith("/*", at):
-            at = _find(text, "*/", at + 2) + 1
-        elif char in "([{":
-            opened.append(char)
-        elif char in _PAIRS:
-            if opened and opened[-1] == _PAIRS[char]:
-                opened.pop()
-            elif not opened:
-                closed.append((at, char))
-        at += 1
-    return Balance(closed=tuple(closed), opened=(*opened, *([quote] if quote else [])), comment=last_comment)
+        elif mark in _QUOTES:
+            quote = mark
+        elif mark in _COMMENT_ENDS:
+            end = text.find(_COMMENT_ENDS[mark], at)
+            comment = found.start() if end < 0 and mark != "/*" else None
+            at = len(text) if end < 0 else end
+        elif mark in "([{":
+            opened.append(mark)
+        elif opened and opened[-1] == _PAIRS[mark]:
+            opened.pop()
+        elif not opened:
+            closed.append((found.start(), mark))
+    return Balance(closed=tuple(closed), opened=(*opened, *([quote] if quote else [])), comment=comment)
 
 
 def redundant_closers(text: str, request: FillRequest) -> tuple[tuple[int, str], ...]:
@@ -105,8 +105,3 @@ def closers_taken_over(text: str, request: FillRequest) -> int:
             break
         taken += 1
     return taken
-
-
-def _find(text: str, what: str, start: int) -> int:
-    found = text.find(what, start)
-    return len(text) if found < 0 else found
