@@ -6,6 +6,7 @@ thread. Knows no queue, no HTTP, and no client beyond the name under which its c
 
 from __future__ import annotations
 
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -151,5 +152,7 @@ class ResidentEngine:
 def load(profile: str, on_progress: Callable[[Progress], None] = lambda _: None) -> ResidentEngine:
     """The engine for the profile of that name. Takes seconds. Raises EngineError with what to do."""
     chosen = load_profile(profile)
+    # A second thread that has to wait for a busy core costs more than it gives, and the editor wants cores too.
+    torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))
     vocabulary = Vocabulary(chosen.weights / "tokenizer.json", chosen.specials)
     return ResidentEngine(chosen, vocabulary, model.load(chosen, on_progress))
