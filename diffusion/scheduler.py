@@ -160,6 +160,11 @@ class Scheduler:
             self._end(job, _STOPPED)
         self._on_change()
 
+    def abandon(self) -> None:
+        """End the running request too: it has had time to finish."""
+        if self._running:
+            self._running.end(_STOPPED)
+
     def _accept(self, job: _Job) -> None:
         """Put a job into the queue, in the place of the one it supersedes, or end it at once."""
         self.requests += 1

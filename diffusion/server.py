@@ -90,11 +90,11 @@ class EngineServer:
         )
         config = uvicorn.Config(
             app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
-            timeout_graceful_shutdown=DRAIN_SECONDS, server_header=False,
+            timeout_graceful_shutdown=DRAIN_SECONDS + 2, server_header=False,
         )  # fmt: skip
         server = _Server(config)
         for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, self.stop)
+            asyncio.get_running_loop().add_signal_handler(number, self.stop, number.name)
         model = asyncio.create_task(self._scheduler.run())
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         stopping = asyncio.create_task(self._stopping.wait())
@@ -108,10 +108,11 @@ class EngineServer:
         if not model.cancelled() and (error := model.exception()):
             raise error
 
-    def stop(self) -> None:
-        log.info("stopping")
+    def stop(self, reason: str) -> None:
+        log.info("stopping: %s", reason)
         self._scheduler.close()
         self._stopping.set()
+        asyncio.get_running_loop().call_later(DRAIN_SECONDS, self._scheduler.abandon)
 
     def status(self) -> Status:
         scheduler = self._scheduler
@@ -145,7 +146,7 @@ class EngineServer:
         return Lines(self._fill(parse_fill(await read_body(request)), arrived))
 
     async def stop_route(self, request: Request) -> Response:
-        asyncio.get_running_loop().call_soon(self.stop)
+        asyncio.get_running_loop().call_soon(self.stop, "asked to")
         return JSONResponse(to_json(self.status()))
 
     # --- what they stream
@@ -192,7 +193,7 @@ class EngineServer:
             self._idle_timer.cancel()
             self._idle_timer = None
         if self._options.idle > 0 and not self._watchers and not self._filling:
-            self._idle_timer = asyncio.get_running_loop().call_later(self._options.idle, self.stop)
+            self._idle_timer = asyncio.get_running_loop().call_later(self._options.idle, self.stop, "idle")
 
 
 class _Server(uvicorn.Server):

@@ -8,37 +8,33 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 
 from diffusion.api import Draft, Engine, EngineError, Failure, FillRequest, Result, Status
 from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient
-from lsp_server.usage import UsageError
-
-SCRIPTED = "scripted:"
+from lsp_server.engines import AUTO, make_engine
 
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     """--profile and --engine."""
     parser.add_argument("--profile", default=DEFAULT_PROFILE, help="model profile (default: %(default)s)")
     parser.add_argument(
-        "--engine", metavar="scripted:FILE", help="answer from a JSON list in FILE instead of a model (for tests)"
+        "--engine",
+        default=AUTO,
+        metavar="scripted:FILE",
+        help="answer from a JSON list in FILE instead of a model (for tests)",
     )
 
 
 @contextlib.asynccontextmanager
 async def opened_engine(
-    spec: str | None, profile: str, on_status: Callable[[Status], None] = lambda status: None
+    spec: str, profile: str, on_status: Callable[[Status], None] = lambda status: None
 ) -> AsyncIterator[Engine]:
     """An engine that is ready; one is started if there is none. `on_status` hears how loading goes on.
 
     Raises UsageError for a `spec` that is not one, EngineError when no engine can be had.
     """
-    if spec is not None:
-        from lsp_server import scripted
-
-        if not spec.startswith(SCRIPTED):
-            raise UsageError(f"unknown engine {spec!r}", f"{SCRIPTED}FILE, or leave --engine out")
-        yield scripted.load(Path(spec.removeprefix(SCRIPTED)))
+    if spec != AUTO:
+        yield make_engine(spec)
         return
     client = EngineClient(profile)
     try:

@@ -176,6 +176,7 @@ async def test_idle_engine_ends_only_when_the_lease_is_given_up(new_client: NewC
     await lease.aclose()
     await asyncio.to_thread(process.wait, 60)
     assert not client.paths.socket.exists()
+    assert "stopping: idle" in client.paths.log.read_text()
     assert text_of(await events_of(client, ask("again"))) == "again|"
 
 

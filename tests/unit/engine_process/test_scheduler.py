@@ -232,6 +232,16 @@ async def test_closing_ends_the_waiting_and_lets_the_running_finish() -> None:
         assert harness.scheduler.state == "stopped"
 
 
+async def test_abandoning_ends_the_running_one_too() -> None:
+    async with running() as harness:
+        task = harness.fill(ask("1"))
+        await harness.started()
+        harness.scheduler.close()
+        harness.scheduler.abandon()
+        (event,) = await asyncio.wait_for(task, 20)
+        assert isinstance(event, Failure) and event.code == "unavailable"
+
+
 @given(st.lists(st.tuples(st.sampled_from(["", "a", "b", "c"]), st.booleans()), max_size=12))
 def test_every_request_ends_exactly_once(plan: list[tuple[str, bool]]) -> None:
     """Whatever clients ask and cancel: one end for each that was not cancelled, and it comes last."""
