@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "lsp": ("lsp_server.server:main", "run the language server on standard input and output (editors start this)"),
     "engine": ("lsp_server.commands.engine:main", "start, stop or look at the process that holds the model"),
     "doctor": ("lsp_server.commands.doctor:main", "show what is installed, which device and model, where the log is"),
+    "bench": ("lsp_server.commands.bench:main", "measure fills and completions on this machine"),
     "train": ("diffusion.training.train:main", "train the embedded model"),
 }
 

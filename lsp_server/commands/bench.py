@@ -1,0 +1,224 @@
+"""`midfill bench`: what a completion costs on this machine, measured on the real processes.
+
+Starts an engine of its own, fills in it, then types into a 2,000-line document through the real server over stdio.
+Knows JSON-RPC framing and the engine interface; nothing of how either is made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from diffusion.api import EngineError, FillRequest
+from lsp_server.commands.session import run_fill
+from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient
+from lsp_server.engine_paths import RUNTIME_DIR_VARIABLE
+
+LINES = 2_000
+SERVER = (sys.executable, "-I", "-m", "lsp_server", "lsp")
+TYPED = "    result = self.value"
+"""What is typed into the document, character by character, each followed by a request."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """Times in milliseconds (p50, p95), start-up in seconds, memory (resident) in MiB."""
+
+    requests: int
+    cold_start_s: float
+    fill_ms: tuple[float, float]
+    fill_forwards: float
+    round_trip_ms: tuple[float, float]
+    initialize_ms: float
+    server_mib: float
+    engine_mib: float
+
+
+def main(argv: list[str]) -> int:
+    """The command line. Returns the exit code; raises EngineError."""
+    parser = argparse.ArgumentParser(
+        prog="midfill bench",
+        description="Measure fills in the engine and completions through the language server. An engine is started "
+        "for it and ends with it. For figures that mean something, leave the machine alone meanwhile.",
+    )
+    parser.add_argument("--requests", type=int, default=60, help="requests of each kind (default: %(default)s)")
+    parser.add_argument("--profile", default=DEFAULT_PROFILE, help="model profile (default: %(default)s)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory(prefix="midfill-") as folder:
+        os.environ[RUNTIME_DIR_VARIABLE] = folder
+        figures = asyncio.run(_measure(options.profile, max(1, options.requests)))
+    if options.json:
+        print(json.dumps(asdict(figures)))
+        return 0
+    print(f"cold start of the engine     {figures.cold_start_s:8.1f} s   until the model is ready")
+    for name, (p50, p95) in (("warm fill in the engine", figures.fill_ms), ("LSP round trip", figures.round_trip_ms)):
+        print(f"{name:<28} {p50:8.0f} ms  p50   {p95:8.0f} ms  p95")
+    print(f"decoder calls per fill       {figures.fill_forwards:8.1f}")
+    print(f"initialize                   {figures.initialize_ms:8.0f} ms")
+    print(f"memory                       {figures.server_mib:8.0f} MiB server   {figures.engine_mib:.0f} MiB engine")
+    return 0
+
+
+async def _measure(profile: str, requests: int) -> Figures:
+    engine = EngineClient(profile)
+    begun = time.monotonic()
+    status = await engine.wait_ready()
+    cold = time.monotonic() - begun
+    try:
+        text = _document()
+        fills, forwards = await _fills(engine, text, requests)
+        server = await _Server.start()
+        round_trips, initialize = await _round_trips(server, text, requests)
+        memory = psutil.Process(server.process.pid).memory_info().rss
+        status = await engine.status()
+        await server.end()
+    finally:
+        await engine.stop()
+    return Figures(
+        requests=requests,
+        cold_start_s=cold,
+        fill_ms=_percentiles(fills),
+        fill_forwards=statistics.mean(forwards),
+        round_trip_ms=_percentiles(round_trips),
+        initialize_ms=initialize,
+        server_mib=memory / 2**20,
+        engine_mib=status.memory / 2**20,
+    )
+
+
+def _document() -> str:
+    """2,000 lines of real Python: the package's own sources, one after the other."""
+    sources = sorted(Path(str(resources.files("lsp_server"))).rglob("*.py"))
+    lines = [line for path in sources for line in path.read_text(encoding="utf-8").split("\n")]
+    return "\n".join((lines * (LINES // len(lines) + 1))[:LINES]) + "\n"
+
+
+def _places(text: str, requests: int) -> list[tuple[str, str]]:
+    """What stands before and after the cursor, keystroke after keystroke, on a new line in the document's middle."""
+    lines = text.split("\n")
+    before, after = "\n".join(lines[: LINES // 2]), "\n" + "\n".join(lines[LINES // 2 :])
+    return [(f"{before}\n{(TYPED + ' ') * 3}"[: len(before) + 6 + n % 60], after) for n in range(requests)]
+
+
+async def _fills(engine: EngineClient, text: str, requests: int) -> tuple[list[float], list[int]]:
+    places = _places(text, requests)
+    times, forwards = [], []
+    for number, (prefix, suffix) in enumerate([places[0], *places]):
+        request = FillRequest(
+            id=str(number),
+            client="bench",
+            language="python",
+            path="bench.py",
+            prefix=prefix[-8000:],
+            suffix=suffix[:4000],
+        )
+        result = await run_fill(engine, request)
+        times.append(result.cost.ms)
+        forwards.append(result.cost.forwards)
+    return times[1:], forwards[1:]  # the first one warms up
+
+
+async def _round_trips(server: _Server, text: str, requests: int) -> tuple[list[float], float]:
+    uri = "file:///bench.py"
+    begun = time.monotonic()
+    await server.request(
+        "initialize",
+        {
+            "processId": os.getpid(),
+            "rootUri": None,
+            "capabilities": {"general": {"positionEncodings": ["utf-16"]}},
+            "initializationOptions": {"debounceMs": 0, "deadlineMs": 60_000},
+        },
+    )
+    initialize = (time.monotonic() - begun) * 1000
+    server.notify("initialized", {})
+    server.notify(
+        "textDocument/didOpen",
+        {"textDocument": {"uri": uri, "languageId": "python", "version": 0, "text": text}},
+    )
+    times = []
+    for number, (prefix, suffix) in enumerate([_places(text, 1)[0], *_places(text, requests)]):
+        line = prefix.count("\n")
+        column = len(prefix) - prefix.rfind("\n") - 1
+        server.notify(
+            "textDocument/didChange",
+            {"textDocument": {"uri": uri, "version": number + 1}, "contentChanges": [{"text": prefix + suffix}]},
+        )
+        start = time.monotonic()
+        await server.request(
+            "textDocument/inlineCompletion",
+            {
+                "textDocument": {"uri": uri},
+                "position": {"line": line, "character": column},
+                "context": {"triggerKind": 2},
+            },
+        )
+        times.append((time.monotonic() - start) * 1000)
+    return times[1:], initialize
+
+
+def _percentiles(times: list[float]) -> tuple[float, float]:
+    ordered = sorted(times)
+    return statistics.median(ordered), ordered[min(len(ordered) - 1, round(0.95 * (len(ordered) - 1)))]
+
+
+class _Server:
+    """The language server as a child process, and requests to it one after the other."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self._ids = 0
+
+    @classmethod
+    async def start(cls) -> _Server:
+        pipe = asyncio.subprocess.PIPE
+        return cls(await asyncio.create_subprocess_exec(*SERVER, stdin=pipe, stdout=pipe))
+
+    def notify(self, method: str, params: Any) -> None:
+        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    async def request(self, method: str, params: Any = None) -> Any:
+        """The result. Raises EngineError when the server ends or answers with an error."""
+        self._ids += 1
+        self._send({"jsonrpc": "2.0", "id": self._ids, "method": method, "params": params})
+        while True:
+            message = await self._receive()
+            if message.get("id") == self._ids and "method" not in message:
+                if "error" in message:
+                    raise EngineError(f"the language server answered {method} with: {message['error']['message']}")
+                return message["result"]
+            if "id" in message:  # the server asks for its configuration: there is none
+                self._send({"jsonrpc": "2.0", "id": message["id"], "result": None})
+
+    async def end(self) -> None:
+        await self.request("shutdown")
+        self.notify("exit", None)
+        await self.process.wait()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        body = json.dumps(message).encode()
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    async def _receive(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        try:
+            header = await self.process.stdout.readuntil(b"\r\n\r\n")
+            length = int(header.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+            message: dict[str, Any] = json.loads(await self.process.stdout.readexactly(length))
+        except asyncio.IncompleteReadError as error:
+            raise EngineError("the language server has ended unexpectedly", "see `midfill doctor`") from error
+        return message

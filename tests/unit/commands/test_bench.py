@@ -1,0 +1,25 @@
+"""midfill bench: that it measures the real processes and says so in both forms."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from lsp_server.commands import bench
+
+
+@pytest.mark.slow
+def test_bench_measures_engine_and_server(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIDFILL_RUNTIME_DIR", "set by bench, restored by the test")
+    assert bench.main(["--requests", "2", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["requests"] == 2 and figures["fill_forwards"] >= 1
+    assert all(figures[name] > 0 for name in ("cold_start_s", "initialize_ms", "server_mib", "engine_mib"))
+    # A completion through the server holds a fill.
+    assert figures["round_trip_ms"][1] > 0 and figures["fill_ms"][1] > 0
+
+
+def test_percentiles() -> None:
+    assert bench._percentiles([float(n) for n in range(100, -1, -1)]) == (50.0, 95.0)
+    assert bench._percentiles([7.0]) == (7.0, 7.0)
