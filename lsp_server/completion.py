@@ -7,8 +7,9 @@ the journal, never an exception.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
@@ -21,8 +22,11 @@ from lsp_server.context import Budget, Nothing, build_request, parse, window
 from lsp_server.documents import Document
 from lsp_server.engines import WatchedEngine
 from lsp_server.insertion import Insertion
-from lsp_server.journal import Decision, Journal, Outcome
+from lsp_server.journal import Decision, Journal, Outcome, sentence
+from lsp_server.selected import Selected
 from lsp_server.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 PARSED_DOCUMENTS = 8
 """So many syntax trees are kept, of the documents used last."""
@@ -30,15 +34,6 @@ PARSED_DOCUMENTS = 8
 EXPLICIT_CANDIDATES = 3
 EXPLICIT_PATIENCE = 4
 """An explicit request may take so many times the deadline of an automatic one."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Selected:
-    """The entry selected in the editor's menu: `text` would replace the document from `start` to `end`."""
-
-    start: int
-    end: int
-    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +55,9 @@ class Offer:
     insertions: tuple[Insertion, ...] = ()
     outcome: Outcome = "nothing"
     reason: str
+
+
+OUTDATED = Offer(outcome="dropped", reason="the document has changed since")
 
 
 class Listener(Protocol):
@@ -95,30 +93,35 @@ class Completer:
         offer = Offer(outcome="dropped", reason="cancelled by the editor")
         try:
             offer = await self._offer(ask)
-            return offer.insertions
+        except Exception as error:  # The handler wrapper: a bug of ours must not reach the editor.
+            logger.exception("completion failed")
+            failure = Failure(code="internal", message=f"{type(error).__name__}: {error}", hint="please report this")
+            self.listener.answered(failure)
+            offer = Offer(outcome="failed", reason=sentence(failure))
         finally:
+            line, _ = ask.document.position_at(ask.offset, "utf-32")
             self.journal.add(
                 Decision(
                     uri=ask.document.uri,
-                    line=ask.document.position_at(ask.offset, "utf-32")[0] + 1,
+                    line=line + 1,
                     explicit=ask.explicit,
                     outcome=offer.outcome,
                     reason=offer.reason,
                     ms=(time.monotonic() - started) * 1000,
                 )
             )
+        return offer.insertions if ask.explicit else offer.insertions[:1]
 
     async def _offer(self, ask: Ask) -> Offer:
         if reason := self._unwanted(ask):
             return Offer(reason=reason)
-        text, offset = _with_selected(ask)
-        seen = window(text, offset, self._budget())
-        place = Place(uri=ask.document.uri, offset=offset, prefix=seen.prefix, suffix=seen.suffix)
-        if found := self.cache.find(place, explicit=ask.explicit):
-            offer = Offer(insertions=found, outcome="shown", reason="continues an earlier completion")
-        else:
-            offer = await self._newest(ask.document.uri, self._generate(ask, text, place))
-        return _on_top_of(ask, offer)
+        if ask.selected is None:
+            return await self._offer_at(ask, ask.document.text, ask.offset)
+        offer = await self._offer_at(ask, *ask.selected.accepted(ask.document.text))
+        kept = ask.selected.in_front_of(offer.insertions, ask.offset)
+        if offer.insertions and not kept:
+            return Offer(reason="it would change the entry that is selected in the menu")
+        return replace(offer, insertions=kept)
 
     def _unwanted(self, ask: Ask) -> str:
         """Why nothing may be offered here, or an empty string."""
@@ -126,33 +129,38 @@ class Completer:
             return "completion is switched off (setting enabled)"
         if not ask.explicit and ask.document.language in self.settings.disabled_languages:
             return f"switched off while typing in {ask.document.language} (setting disabledLanguages)"
+        if ask.selected and not ask.selected.fits(ask.document.text, ask.offset):
+            return "the entry that is selected in the menu belongs to another place"
         return ""
 
-    async def _newest(self, uri: str, work: Coroutine[Any, Any, Offer]) -> Offer:
-        """Run `work` as the only one of its document: what ran before is cancelled and ends with an empty answer."""
-        previous = self._running.get(uri)
-
-        async def after_previous() -> Offer:
-            if previous:
-                previous.cancel()
-                await asyncio.wait({previous})
-            return await work
-
-        task = self._running[uri] = asyncio.create_task(after_previous())
+    async def _offer_at(self, ask: Ask, text: str, offset: int) -> Offer:
+        """From the cache or from a generation, of which a document has one at most: the newest request wins."""
+        uri = ask.document.uri
+        previous = self._running.pop(uri, None)
+        if previous:
+            previous.cancel()
+        seen = window(text, offset, self._budget())
+        place = Place(uri=uri, offset=offset, prefix=seen.prefix, suffix=seen.suffix)
+        if found := self.cache.find(place, explicit=ask.explicit):
+            return Offer(insertions=found, outcome="shown", reason="continues an earlier completion")
+        task = self._running[uri] = asyncio.create_task(self._generate(ask, text, place, previous))
         try:
             return await task
         except asyncio.CancelledError:
             if cast("asyncio.Task[Any]", asyncio.current_task()).cancelling():
-                raise  # the editor has cancelled this very request
+                raise  # The editor has cancelled this very request.
             return Offer(outcome="dropped", reason="a newer request took its place")
         finally:
-            work.close()
             if self._running.get(uri) is task:
                 del self._running[uri]
 
-    async def _generate(self, ask: Ask, text: str, place: Place) -> Offer:
+    async def _generate(self, ask: Ask, text: str, place: Place, previous: asyncio.Task[Offer] | None) -> Offer:
+        if previous:
+            await asyncio.wait({previous})  # It ends within one denoising step.
         if not ask.explicit:
             await asyncio.sleep(self.settings.debounce_ms / 1000)
+        if not self.is_current(ask.document):
+            return OUTDATED
         request = build_request(
             self._parsed(ask, text),
             place.offset,
@@ -171,9 +179,9 @@ class Completer:
         answer = await self._ask_engine(ask, request)
         self.listener.answered(answer)
         if isinstance(answer, Failure):
-            return Offer(outcome="failed", reason=f"{answer.message} {answer.hint}".strip())
+            return Offer(outcome="failed", reason=sentence(answer))
         if not self.is_current(ask.document):
-            return Offer(outcome="dropped", reason="the document has changed since")
+            return OUTDATED
         offer = self._filtered(ask, request, answer)
         if offer.insertions:
             self.cache.add(Entry(place=place, insertions=offer.insertions, explicit=ask.explicit))
@@ -210,11 +218,8 @@ class Completer:
             insertions.setdefault(made.applied(request.prefix, request.suffix), made)
         if not insertions:
             return Offer(reason=reason)
-        shown = tuple(insertions.values())
         return Offer(
-            insertions=shown if ask.explicit else shown[:1],
-            outcome="shown",
-            reason=f"from {result.model or 'the model'}",
+            insertions=tuple(insertions.values()), outcome="shown", reason=f"from {result.model or 'the model'}"
         )
 
     def _parsed(self, ask: Ask, text: str) -> ParsedDocument:
@@ -234,31 +239,3 @@ class Completer:
         return Budget(
             prefix_chars=settings.prefix_chars, suffix_chars=settings.suffix_chars, max_lines=settings.max_lines
         )
-
-
-def _with_selected(ask: Ask) -> tuple[str, int]:
-    """The text to complete: as if the entry selected in the menu had been accepted."""
-    if ask.selected is None:
-        return ask.document.text, ask.offset
-    text, selected = ask.document.text, ask.selected
-    return text[: selected.start] + selected.text + text[selected.end :], selected.start + len(selected.text)
-
-
-def _on_top_of(ask: Ask, offer: Offer) -> Offer:
-    """The same offer for the document as it is: with the selected entry's text and range in front."""
-    if ask.selected is None or not offer.insertions:
-        return offer
-    selected = ask.selected
-    kept = tuple(
-        replace(
-            item,
-            text=selected.text + item.text,
-            before=ask.offset - selected.start,
-            after=selected.end - ask.offset + item.after,
-        )
-        for item in offer.insertions
-        if item.before == 0
-    )
-    if not kept:
-        return Offer(reason="it would change the entry that is selected in the menu")
-    return replace(offer, insertions=kept)

@@ -10,9 +10,16 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+from diffusion.api import Failure
+
 Outcome = Literal["shown", "nothing", "dropped", "failed"]
 
 LENGTH = 50
+
+
+def sentence(failure: Failure) -> str:
+    """What happened and what to do about it."""
+    return f"{failure.message} ({failure.hint})" if failure.hint else failure.message
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from lsp_server import convert
-from lsp_server.completion import Ask, Selected
+from lsp_server.completion import Ask
 from lsp_server.documents import Document
+from lsp_server.selected import Selected
 
 if TYPE_CHECKING:
     from lsp_server.server import Server

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from diffusion.api import EngineError, Failure, Result, Status, to_json
+from lsp_server.journal import sentence
 
 if TYPE_CHECKING:
     from lsp_server.server import Server
@@ -56,18 +57,18 @@ class Reporter:
         self._tell()
 
     def draft(self, ask_id: str, text: str) -> None:
-        if self.server.completer.settings.drafts:
+        if self.server.settings.drafts:
             self.server.protocol.notify("midfill/draft", {"id": ask_id, "text": text})
 
     def answered(self, answer: Result | Failure) -> None:
         """An error is shown as a warning, once per cause. A model that is still loading is a state and no error."""
         if isinstance(answer, Result):
-            if self._engine.state != "ready":
+            if self._engine.state not in ("ready", "busy"):
                 self.engine(dataclasses.replace(self._engine, state="ready", detail="", progress=None))
         elif answer.code == "loading":
             self.engine(dataclasses.replace(self._engine, state="loading", detail=answer.message))
         elif answer.code not in ("cancelled", "busy"):
-            self.warn(answer.message + (f" ({answer.hint})" if answer.hint else ""))
+            self.warn(sentence(answer))
 
     def warn(self, message: str) -> None:
         """Show a message, unless it has been shown before; it goes to the client's log in any case."""
@@ -78,7 +79,9 @@ class Reporter:
             self.server.window_show_message(types.ShowMessageParams(type=warning, message=f"midfill: {message}"))
 
     def _tell(self) -> None:
-        state = "busy" if self._running and self._engine.state == "ready" else self._engine.state
+        state: str = self._engine.state
+        if state in ("ready", "busy"):  # What other windows make the engine do is not this editor's business.
+            state = "busy" if self._running else "ready"
         seen: dict[str, Any] = {"state": state, "detail": self._engine.detail, "model": self._engine.model}
         if self._engine.progress:
             seen["progress"] = to_json(self._engine.progress)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from diffusion.api import Candidate, Draft, Event, Failure, FillRequest, Result, Status
-from lsp_server.completion import Ask, Completer, Selected
+from lsp_server.completion import Ask, Completer
 from lsp_server.documents import Document
+from lsp_server.selected import Selected
 from lsp_server.settings import Settings
 
 CURSOR = "│"
@@ -179,7 +180,7 @@ async def test_a_failure_is_empty_and_heard() -> None:
     editor = Editor(Engine(answer=Failure(code="model", message="out of memory", hint="buy some")))
     assert await editor.texts(f"x = {CURSOR}") == []
     assert [failure.message for failure in editor.heard.failures] == ["out of memory"]
-    assert "failed: out of memory buy some" in editor.why()
+    assert "failed: out of memory (buy some)" in editor.why()
 
 
 async def test_the_cache_answers_without_the_engine() -> None:
@@ -201,6 +202,35 @@ async def test_the_selected_entry_stays_in_front() -> None:
     (made,) = await editor.completer.complete(editor.ask(f"x.fo{CURSOR}\n", selected=selected))
     assert (made.text, made.before, made.after) == ("format(a)", 2, 0)
     assert engine.asked[0].prefix == "x.format"
+
+
+async def test_a_selected_entry_elsewhere_is_no_place_to_complete() -> None:
+    engine = Engine()
+    editor = Editor(engine)
+    for selected in (Selected(start=6, end=7, text="z"), Selected(start=0, end=6, text="z")):
+        assert await editor.texts(f"x\ny.fo{CURSOR} a\n", selected=selected) == []
+    assert engine.asked == []
+
+
+async def test_a_cached_answer_also_ends_what_runs() -> None:
+    engine = Engine()
+    editor = Editor(engine)
+    editor.completer.is_current = lambda document: True
+    await editor.texts(f"x = {CURSOR}")
+    engine.steps = 1
+    engine.began.clear()
+    running = asyncio.create_task(editor.texts(f"other = {CURSOR}"))
+    await engine.began.wait()
+    assert await editor.texts(f"x = {CURSOR}") == ["1"]
+    assert await running == []
+    assert engine.running == 0
+
+
+async def test_a_bug_of_ours_is_an_empty_answer() -> None:
+    editor = Editor(Engine(answer="no event at all"))  # type: ignore[arg-type]
+    assert await editor.texts(f"x = {CURSOR}") == []
+    assert editor.heard.failures[0].code == "internal"
+    assert "AttributeError" in editor.why()
 
 
 async def test_disabled_means_nothing_is_asked() -> None:

@@ -6,6 +6,9 @@ import asyncio
 import json
 from typing import Any
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from lsp_server.server import Server
 
 
@@ -99,3 +102,33 @@ async def test_results_of_custom_requests_stay_dicts() -> None:
     result = {"from": 1, "jsonrpc": "1.0", "type_name": "y"}
     send(server, id=wire.messages[-1]["id"], result=result)
     assert await answer == result
+
+
+METHODS = (
+    "initialize", "shutdown", "midfill/why", "textDocument/inlineCompletion", "textDocument/completion",
+    "textDocument/didOpen", "textDocument/didChange", "workspace/executeCommand", "workspace/didChangeConfiguration",
+    "workspace/didChangeWorkspaceFolders", "$/cancelRequest", "no/such", "", 5, None,
+)  # fmt: skip
+KEYS = ("textDocument", "uri", "position", "line", "character", "context", "triggerKind", "contentChanges", "text",
+        "range", "start", "end", "command", "arguments", "settings", "id", "version", "jsonrpc", "event")  # fmt: skip
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.sampled_from(["u", "", "midfill.why"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(
+    method=st.sampled_from(METHODS), params=anything, with_id=st.booleans(), jsonrpc=st.sampled_from(["2.0", 2, None])
+)
+def test_every_request_is_answered_exactly_once(method: Any, params: Any, with_id: bool, jsonrpc: Any) -> None:
+    async def run() -> list[dict[str, Any]]:
+        server, wire = started()
+        message = {"jsonrpc": jsonrpc, "method": method, "params": params} | ({"id": "it"} if with_id else {})
+        server.protocol.handle_body(json.dumps(message).encode())
+        await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)  # type: ignore[arg-type]
+        return [message for message in wire.messages if message.get("id") == "it"]
+
+    answers = asyncio.run(run())
+    assert len(answers) == with_id
+    assert all(("result" in answer) != ("error" in answer) for answer in answers)
