@@ -89,7 +89,7 @@ class Client:
 
     async def ended(self) -> int:
         """The exit code, once the process has ended."""
-        return await within(self.process.wait())
+        return int(await within(self.process.wait()))
 
     def all(self, method: str) -> list[Any]:
         """The params of all notifications of a kind so far."""

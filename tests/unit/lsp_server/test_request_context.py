@@ -22,7 +22,7 @@ def request(marked: str, **options: Any) -> FillRequest:
 
 def made_from(marked: str, **options: Any) -> FillRequest | Nothing:
     prefix, suffix = marked.split(CURSOR)
-    given = {"language": "python", "budget": SMALL} | options
+    given: dict[str, Any] = {"language": "python", "budget": SMALL} | options
     return build_request(parse(prefix + suffix, given["language"]), len(prefix), **given)
 
 
