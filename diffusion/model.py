@@ -132,11 +132,15 @@ def assemble(
 ) -> tuple[DiffusionGemmaForBlockDiffusion, list[str]]:
     """The class around `weights` (names of its decoder), without its vision tower, which text never calls.
 
-    Also returns the names that are needed and missing, or given and unknown.
+    Also returns the names that are needed and missing, given and unknown, or of another shape.
     """
     model = DiffusionGemmaForBlockDiffusion(config).eval().requires_grad_(False)
     model.model.encoder.vision_tower = None
     model.model.encoder.embed_vision = None
+    shapes = {name: value.shape for name, value in model.state_dict().items()}
+    misshapen = [name for name, value in weights.items() if shapes.get(name, value.shape) != value.shape]
+    if misshapen:
+        return model, misshapen
     missing, unexpected = model.load_state_dict(weights, strict=False)
     if all(not layer.experts.down_proj.any() for layer in model.model.decoder.layers):
         model.set_experts_implementation(NO_EXPERTS)

@@ -1,0 +1,121 @@
+"""The model that ships: that it is whole, small, and does what the sampler promises on this repository's own code."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from diffusion import engine as engines
+from diffusion import model
+from diffusion.api import EngineError, FillRequest, Result
+from diffusion.engine import ResidentEngine
+from diffusion.profiles import load_profile
+from diffusion.training.evaluate import Cut
+from diffusion.training.examples import rest_of_line
+from diffusion.training.network import Size
+
+ROOT = Path(__file__).parents[2]
+PROFILE = load_profile("embedded")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def embedded() -> ResidentEngine:
+    return engines.load("embedded")
+
+
+def cuts(count: int) -> Iterator[Cut]:
+    rng = random.Random(0)
+    files = sorted((ROOT / "grammars").glob("*.py"))
+    for _ in range(count):
+        path = rng.choice(files)
+        text = path.read_text(encoding="utf-8")
+        span = rest_of_line(text, rng)
+        assert span
+        yield Cut(
+            language="python",
+            path=f"grammars/{path.name}",
+            prefix=text[: span.start],
+            middle=text[span.start : span.end],
+            suffix=text[span.end :],
+        )
+
+
+def fill(engine: ResidentEngine, cut: Cut, **more) -> Result:  # type: ignore[no-untyped-def]
+    request = FillRequest(
+        id="1", language=cut.language, path=cut.path, prefix=cut.prefix, suffix=cut.suffix, **{"n": 1, **more}
+    )
+    (result,) = engine.fill(request)
+    assert isinstance(result, Result)
+    return result
+
+
+def hits(engine: ResidentEngine, steps: int) -> int:
+    results = [(cut, fill(engine, cut, steps=steps)) for cut in cuts(40)]
+    return sum(bool(r.candidates) and r.candidates[0].text.rstrip() == cut.middle.rstrip() for cut, r in results)
+
+
+def test_it_is_small_and_says_what_it_is() -> None:
+    files = {path.name: path.stat().st_size for path in PROFILE.weights.iterdir()}
+    assert set(files) == {"MODEL_CARD.md", "config.json", "model.safetensors", "tokenizer.json"}
+    assert sum(files.values()) < 40e6
+    card = (PROFILE.weights / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "Limits" in card and "licence" in card.lower()
+
+
+def test_vocabulary_profile_and_weights_fit(embedded: ResidentEngine) -> None:
+    resident = model.load(PROFILE)
+    assert (
+        resident.vocabulary_size == Size().vocabulary == len(engines.Vocabulary(PROFILE.weights / "tokenizer.json", 32))
+    )
+
+
+def test_it_closes_what_is_open(embedded: ResidentEngine) -> None:
+    """Places that any model of code must know."""
+    for prefix, suffix, expected in (
+        ("import os\nimport sys\n\n\ndef main():\n    print(sys.argv", "\n", ")"),
+        (
+            "class A:\n    def __init__(self, name):\n        self.name = ",
+            "\n\n    def b(self):\n        pass\n",
+            "name",
+        ),
+        ("for (let i = 0; i < items.length; ", ") {\n  use(items[i]);\n}\n", "i++"),
+    ):
+        language = "javascript" if "let" in prefix else "python"
+        cut = Cut(language=language, path="a", prefix=prefix, middle=expected, suffix=suffix)
+        assert expected in [candidate.text for candidate in fill(embedded, cut, n=5).candidates]
+
+
+def test_more_steps_are_not_worse_than_one(embedded: ResidentEngine) -> None:
+    many = hits(embedded, steps=16)
+    assert many >= hits(embedded, steps=1)
+    assert many >= 2
+
+
+def test_a_fill_takes_few_decoder_calls(embedded: ResidentEngine) -> None:
+    forwards = [fill(embedded, cut).cost.forwards for cut in cuts(20)]
+    assert sum(forwards) / len(forwards) < 8
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "not safetensors", "other shape"])
+def test_damaged_weights_say_what_to_do(damage: str, tmp_path: Path) -> None:
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).write_bytes((PROFILE.weights / name).read_bytes())
+    data = (PROFILE.weights / "model.safetensors").read_bytes()
+    path = tmp_path / "model.safetensors"
+    if damage == "truncated":
+        path.write_bytes(data[:-100])
+    elif damage == "not safetensors":
+        path.write_bytes(b"PK\x03\x04" + data[:1000])
+    elif damage == "other shape":
+        path.write_bytes(data)
+        config = (tmp_path / "config.json").read_text()
+        (tmp_path / "config.json").write_text(config.replace('"hidden_size": 256', '"hidden_size": 128'))
+    with pytest.raises(EngineError) as caught:
+        model.load(replace(PROFILE, weights=tmp_path))
+    assert str(tmp_path) in caught.value.message and "reinstall" in caught.value.hint
