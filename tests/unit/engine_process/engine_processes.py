@@ -1,11 +1,18 @@
-"""The fake engine as a command line, and the engine processes that a test has started."""
+"""The fake engine as a command line, requests to it, and the engine processes that a test has started."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+
+from diffusion.api import Event, FillRequest, Result
+from lsp_server.engine_client import EngineClient
+
+NewClient = Callable[..., EngineClient]
 
 FAKE = (sys.executable, "-I", str(Path(__file__).with_name("fake_engine.py")))
 
@@ -18,3 +25,17 @@ def engines_in(folder: Path) -> list[psutil.Process]:
         if process.info["status"] != psutil.STATUS_ZOMBIE and "--socket" in words and str(folder) in " ".join(words):
             found.append(process)
     return found
+
+
+def ask(prefix: str, suffix: str = "", **more: object) -> FillRequest:
+    return FillRequest(id="1", prefix=prefix, suffix=suffix, **more)  # type: ignore[arg-type]
+
+
+async def events_of(client: EngineClient, request: FillRequest) -> list[Event]:
+    async with asyncio.timeout(60):
+        return [event async for event in client.fill(request)]
+
+
+def text_of(events: list[Event]) -> str:
+    assert isinstance(events[-1], Result), events
+    return events[-1].candidates[0].text
