@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import DiffusionGemmaConfig
+from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
 from diffusion.model import ResidentModel, assemble
 from diffusion.profiles import ModelProfile, load_profile
@@ -26,6 +26,7 @@ class Tiny:
     profile: ModelProfile
     vocabulary: Vocabulary
     network: Network
+    library: DiffusionGemmaForBlockDiffusion
     model: ResidentModel
 
 
@@ -56,4 +57,4 @@ def make_tiny(tmp_path_factory: pytest.TempPathFactory, window: int) -> Tiny:
     library, wrong = assemble(config, library_weights(network.named_weights(), size, torch.float32))
     assert not wrong
     model = ResidentModel(library, torch.device("cpu"), torch.float32)
-    return Tiny(profile, Vocabulary(folder / "tokenizer.json", profile.specials), network, model)
+    return Tiny(profile, Vocabulary(folder / "tokenizer.json", profile.specials), network, library, model)

@@ -67,3 +67,23 @@ def test_continuations_equal_encoding_them(tiny: Tiny) -> None:
     hidden = tiny.model.continuations(torch.tensor([[50, 51, 52], [60, 61, 62]]), cache)
     tiny.model.encode([40, 41, 42, 60, 61, 62], longer)
     torch.testing.assert_close(hidden[1, -1:], longer.last_hidden, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("which", ["tiny", "narrow"])
+def test_logits_equal_the_librarys_own_forward_pass(which: str, request: pytest.FixtureRequest) -> None:
+    """The stock cache, the stock positions, lm_head on everything, with and without self-conditioning."""
+    tiny: Tiny = request.getfixturevalue(which)
+    prompt, canvas = torch.arange(40, 75)[None], torch.arange(200, 224)[None]
+    cache = tiny.model.new_cache()
+    tiny.model.encode(prompt[0].tolist(), cache)
+    positions = torch.arange(35, 59)[None]
+    first = tiny.library(input_ids=prompt, decoder_input_ids=canvas).logits
+    ours = tiny.model.logits(tiny.model.decode(canvas, positions, cache))
+    torch.testing.assert_close(ours, first, atol=1e-4, rtol=1e-4)
+    second = tiny.library(input_ids=prompt, decoder_input_ids=canvas, self_conditioning_logits=first).logits
+    ours = tiny.model.logits(tiny.model.decode(canvas, positions, cache, first))
+    torch.testing.assert_close(ours, second, atol=1e-4, rtol=1e-4)
+    # A signal that is masked everywhere is no signal.
+    nowhere = torch.zeros(canvas.shape)
+    ours = tiny.model.logits(tiny.model.decode(canvas, positions, cache, first, nowhere))
+    torch.testing.assert_close(ours, tiny.model.logits(tiny.model.decode(canvas, positions, cache)))
