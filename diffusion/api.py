@@ -7,6 +7,7 @@ it knows no tokens, no offsets into documents, no transport and no model.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import types
 import typing
 from collections.abc import AsyncIterator
@@ -246,7 +247,7 @@ def _strip(value: Any) -> Any:
 def _build(cls: Any, body: Any, where: str) -> Any:
     if not isinstance(body, dict):
         raise BadRequest(f"{where} must be a JSON object")
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     values: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
         if field.name in body:
@@ -254,6 +255,11 @@ def _build(cls: Any, body: Any, where: str) -> Any:
         elif field.default is dataclasses.MISSING:
             raise BadRequest(f"{where}.{field.name} is missing")
     return cls(**values)
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
 
 
 def _coerce(hint: Any, value: Any, where: str) -> Any:

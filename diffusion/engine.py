@@ -6,17 +6,18 @@ thread. Knows no queue, no HTTP, and no client beyond the name under which its c
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
 from diffusion import infill, layouts, model
 from diffusion.api import Candidate, Cell, CellState, Cost, Draft, Event, FillRequest, Progress, Result
 from diffusion.denoise import Rules
-from diffusion.infill import Desk, Middle, Outcome, Tally, Task
+from diffusion.infill import Desk, Outcome, Tally, Task
 from diffusion.kv_cache import KeyValueCache
 from diffusion.layouts import Prompt
 from diffusion.model import ResidentModel
@@ -107,10 +108,11 @@ class ResidentEngine:
 
     def _result(self, request: FillRequest, prompt: Prompt, outcome: Outcome, tally: Tally, begun: float) -> Result:
         distinct: dict[str, Candidate] = {}
-        for middle in outcome.middles:
+        for middle, evidence in zip(outcome.middles, infill.features(outcome.middles), strict=True):
             text, replace_before = self._text(request, prompt, middle.ids)
             if text.strip():
-                distinct.setdefault(text, self._candidate(text, replace_before, middle))
+                candidate = Candidate(text=text, replace_before=replace_before, confidence=self._confidence(evidence))
+                distinct.setdefault(text, candidate)
         cost = Cost(
             encoded=tally.encoded,
             cached=tally.cached,
@@ -123,8 +125,13 @@ class ResidentEngine:
         candidates = tuple(distinct.values())[: request.n] if best.strip() else ()
         return Result(candidates=candidates, finish=outcome.finish, cost=cost, model=self.name)
 
-    def _candidate(self, text: str, replace_before: int, middle: Middle) -> Candidate:
-        return Candidate(text=text, replace_before=replace_before)
+    def _confidence(self, evidence: Sequence[float]) -> float | None:
+        """The probability that a candidate is exactly what the author wrote, where the profile has a calibration."""
+        calibration = self._profile.calibration
+        if calibration is None or not calibration.confidence_weights:
+            return None
+        weighted = sum(w * x for w, x in zip(calibration.confidence_weights, evidence, strict=True))
+        return 1 / (1 + math.exp(-max(-30.0, weighted + calibration.confidence_bias)))
 
     def _text(self, request: FillRequest, prompt: Prompt, ids: tuple[int, ...]) -> tuple[str, int]:
         """The text of a middle and how many blanks before the cursor it replaces: as few as can be."""

@@ -104,6 +104,17 @@ class Desk:
     tally: Tally
 
 
+def features(middles: Sequence[Middle]) -> list[tuple[float, float, float]]:
+    """Per middle, what its confidence is computed from, in nats: the decoder's log probability of the whole of it, the
+    encoder's, and the log of its share among all candidates by score."""
+    scores = np.array([middle.score for middle in middles])
+    shares = scores - np.logaddexp.reduce(scores)
+    return [
+        (middle.length_score + middle.decoder_score, middle.encoder_score, float(share))
+        for middle, share in zip(middles, shares, strict=True)
+    ]
+
+
 def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Draft | Outcome]:
     """Yield a Draft per decoder call, then one Outcome. Raises Cancelled between steps when nobody waits any more."""
     best = Middle()
@@ -135,7 +146,7 @@ def _one_canvas(
     task: Task, before: Middle, desk: Desk, limits: Limits
 ) -> Generator[Draft, None, tuple[list[Middle], Finish]]:
     """Steps 1 to 3 on one canvas. Returns the middles, best first, with `before` in front of each, and the finish."""
-    canvas = open_canvas(desk.profile, task.width, task.prompt.cut, task.prompt.pins)
+    canvas = first_canvas(task, desk)
     lengths, slot = _lengths(task, canvas, desk)
     desk.tally.forwards += 1
     yield Draft(ids=before.ids + slot[: lengths[0][0]], canvas=canvas, slot=slot)
@@ -176,11 +187,16 @@ def _one_canvas(
     return sorted(middles, key=lambda middle: -middle.score), finish
 
 
-def _lengths(task: Task, canvas: Canvas, desk: Desk) -> tuple[list[tuple[int, float]], tuple[int, ...]]:
-    """Step 1. The lengths to try with their log probabilities, likeliest first, and the argmax of the open canvas."""
+def first_canvas(task: Task, desk: Desk) -> Canvas:
+    """The open canvas of step 1."""
+    return open_canvas(desk.profile, task.width, task.prompt.cut, task.prompt.pins)
+
+
+def end_probabilities(task: Task, canvas: Canvas, desk: Desk) -> tuple[Floats, Tensor]:
+    """Per slot position, the raw probability (W,) that the middle is over there; and the logits (W, V)."""
     model = desk.model
     hidden = model.decode(model.tensor([canvas.ids]), model.tensor([canvas.positions]), desk.cache)
-    raw = model.logits(hidden[0, : task.width])  # (W, V)
+    raw = model.logits(hidden[0, : task.width])
     p = torch.softmax(raw, dim=-1)
     ends = p[:, canvas.end]
     if task.one_line:
@@ -189,7 +205,13 @@ def _lengths(task: Task, canvas: Canvas, desk: Desk) -> tuple[list[tuple[int, fl
         if task.prompt.starts_line:
             newlines[0] = 0.0
         ends = ends + newlines
-    probabilities = distribution(calibrated(ends.double().cpu().numpy(), desk.profile.calibration))
+    return ends.double().cpu().numpy(), raw
+
+
+def _lengths(task: Task, canvas: Canvas, desk: Desk) -> tuple[list[tuple[int, float]], tuple[int, ...]]:
+    """Step 1. The lengths to try with their log probabilities, likeliest first, and the argmax of the open canvas."""
+    ends, raw = end_probabilities(task, canvas, desk)
+    probabilities = distribution(calibrated(ends, desk.profile.calibration))
     first = torch.arange(task.width, device=raw.device) == 0
     slot = tuple(task.rules.apply(raw, first).argmax(-1).tolist())
     if task.length is not None:
