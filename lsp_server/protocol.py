@@ -56,21 +56,19 @@ class Protocol(LanguageServerProtocol):
             return self._refuse(None, INVALID_REQUEST, "a message must be a JSON object (there are no batches in LSP)")
         msg_id = message.get("id")
         if "id" in message and (isinstance(msg_id, bool) or not isinstance(msg_id, int | str)):
-            return (
-                self._refuse(None, INVALID_REQUEST, "id must be a number or a string") if "method" in message else None
-            )
-        if message.get("jsonrpc") != "2.0":
-            return self._refuse(msg_id, INVALID_REQUEST, 'jsonrpc must be "2.0"')
+            return self._refuse(None, INVALID_REQUEST, "id must be a number or a string")
         if "method" in message:
             return self._take_call(message, msg_id)
         if msg_id is None or not ("result" in message or "error" in message):
-            return self._refuse(msg_id, INVALID_REQUEST, "neither a request nor a response")
+            return self._refuse(None, INVALID_REQUEST, "neither a request nor a response")
         return self._take_response(message)
 
     def _take_call(self, message: dict[str, Any], msg_id: int | str | None) -> None:
         method = message["method"]
         if not isinstance(method, str):
             return self._refuse(msg_id, INVALID_REQUEST, "method must be a string")
+        if message.get("jsonrpc") != "2.0":
+            return self._refuse(msg_id, INVALID_REQUEST, 'jsonrpc must be "2.0"')
         if refusal := self._out_of_order(method):
             return self._refuse(msg_id, *refusal) if msg_id is not None else None
         if msg_id is not None and method not in self.fm.features and method not in self.fm.builtin_features:
@@ -78,7 +76,8 @@ class Protocol(LanguageServerProtocol):
         try:
             call = self._structured(message, method)
         except Exception as error:  # noqa: BLE001  cattrs raises whatever the payload provokes
-            return self._refuse(msg_id, INVALID_PARAMS, f"invalid params for {method}: {_first_line(error)}")
+            reason = f"invalid params for {method}: {_first_line(error)}"
+            return self._refuse(msg_id, INVALID_PARAMS, reason) if msg_id is not None else logger.warning(reason)
         self._initialized = self._initialized or method == types.INITIALIZE
         self._snapshot.set(self.documents.get(_uri(message.get("params"))))
         self.handle_message(call)
@@ -112,8 +111,7 @@ class Protocol(LanguageServerProtocol):
                 future.cancel()
 
     def _refuse(self, msg_id: int | str | None, code: int, reason: str) -> None:
-        """Answer a request that cannot be served. What is no request gets the error with id null, or, if it was a
-        notification, a line in the log."""
+        """Answer what cannot be served with an error; with id null where the message has none that can be used."""
         logger.warning("refused a message: %s", reason)
         if self.writer is not None:
             body = json.dumps({"jsonrpc": "2.0", "id": msg_id, "error": {"code": code, "message": reason}})

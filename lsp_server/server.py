@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import logging
 import os
 import re
@@ -20,10 +19,10 @@ from urllib.parse import unquote
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from diffusion.api import DISTRIBUTION
+from diffusion.api import DISTRIBUTION, EngineError
 from lsp_server.completion import Completer
 from lsp_server.documents import Document
-from lsp_server.engines import AUTO, make_engine
+from lsp_server.engines import AUTO, WatchedEngine, make_engine
 from lsp_server.features import completion, configuration, inline_completion, status
 from lsp_server.protocol import Protocol, converter
 from lsp_server.settings import Settings
@@ -54,8 +53,10 @@ class Server(LanguageServer):
     def __init__(self, engine: str) -> None:
         super().__init__(DISTRIBUTION, version(DISTRIBUTION), protocol_cls=Protocol, converter_factory=converter)
         self.reporter = status.Reporter(server=self)
+        self._engine_spec = engine
+        self._engine: WatchedEngine | None = None
         self.completer = Completer(
-            engine=functools.cache(lambda: make_engine(engine)),
+            engine=self.engine,
             listener=self.reporter,
             is_current=self._is_current,
             client=uuid.uuid4().hex,
@@ -66,6 +67,12 @@ class Server(LanguageServer):
             self.feature(method, options)(handler)
         for name, command in COMMANDS:
             self.command(name)(command)
+
+    def engine(self) -> WatchedEngine:
+        """Who completes. Made when it is first needed, since that takes a moment."""
+        if self._engine is None:
+            self._engine = make_engine(self._engine_spec)
+        return self._engine
 
     @property
     def settings(self) -> Settings:
@@ -107,11 +114,13 @@ class Server(LanguageServer):
         pump(in_fd, Framer(), self._messages)
         while not self.protocol.ended and (message := await self._messages.get()) is not None:
             self.protocol.handle_body(message)
+            await asyncio.sleep(0)  # A burst of messages must not keep the first request from being worked on.
         self.protocol.cancel_requests()
         for task in self._tasks:
             task.cancel()
-        with contextlib.suppress(Exception):
-            await self.completer.engine().close()
+        if self._engine is not None:
+            with contextlib.suppress(EngineError):
+                await self._engine.close()
         return self.protocol.exit_code
 
     def stop(self) -> None:
@@ -166,6 +175,7 @@ def main(argv: list[str]) -> int:
     if options.engine != AUTO:
         make_engine(options.engine)  # What cannot be used is said before an editor waits for it.
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("pygls").setLevel(logging.ERROR)  # It warns of every cancelled request.
     in_fd, out_fd = _take_standard_streams()
 
     async def run() -> int:

@@ -1,7 +1,8 @@
 """`textDocument/completion`: the same completions in a menu, for editors without ghost text.
 
 Offered where the client has no inline completion, or where the setting `popup` asks for it: whoever shows ghost text
-does not want the same text in the menu too. A request is answered in any case.
+does not want the same text in the menu too. A request is answered in any case. Where a client asks for both at once,
+the newer request wins, as always.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from lsp_server import convert
-from lsp_server.completion import Ask
+from lsp_server.features.asking import ask_at
 from lsp_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -32,13 +33,7 @@ async def completion(ls: Server, params: types.CompletionParams) -> types.Comple
     document = ls.protocol.snapshot()
     if document is None:
         return types.CompletionList(is_incomplete=True, items=[])
-    encoding = ls.protocol.encoding()
-    ask = Ask(
-        id=str(ls.protocol.msg_id),
-        document=document,
-        offset=document.offset_at(convert.position(params.position), encoding),
-        path=ls.shown_path(document.uri),
-    )
+    ask = ask_at(ls, document, params.position)
     insertions = await ls.completer.complete(ask)
-    items = [convert.popup_item(document, ask.offset, item, encoding) for item in insertions]
+    items = [convert.popup_item(document, ask.offset, item, ls.protocol.encoding()) for item in insertions]
     return types.CompletionList(is_incomplete=True, items=items)

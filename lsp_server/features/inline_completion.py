@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from lsp_server import convert
-from lsp_server.completion import Ask
 from lsp_server.documents import Document
+from lsp_server.features.asking import ask_at
 from lsp_server.selected import Selected
 
 if TYPE_CHECKING:
@@ -20,17 +20,15 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
     document = ls.protocol.snapshot()
     if document is None:
         return types.InlineCompletionList(items=[])
-    encoding = ls.protocol.encoding()
-    ask = Ask(
-        id=str(ls.protocol.msg_id),
-        document=document,
-        offset=document.offset_at(convert.position(params.position), encoding),
-        path=ls.shown_path(document.uri),
+    ask = ask_at(
+        ls,
+        document,
+        params.position,
         explicit=params.context.trigger_kind == types.InlineCompletionTriggerKind.Invoked,
         selected=_selected(ls, document, params.context.selected_completion_info),
     )
     insertions = await ls.completer.complete(ask)
-    items = [convert.inline_item(document, ask.offset, item, encoding) for item in insertions]
+    items = [convert.inline_item(document, ask.offset, item, ls.protocol.encoding()) for item in insertions]
     return types.InlineCompletionList(items=items)
 
 

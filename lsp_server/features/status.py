@@ -42,7 +42,7 @@ class Reporter:
 
     async def _follow(self) -> None:
         try:
-            async for status in self.server.completer.engine().events():
+            async for status in self.server.engine().events():
                 self.engine(status)
             self.engine(Status(state="stopped"))
         except EngineError as error:

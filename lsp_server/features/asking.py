@@ -1,0 +1,25 @@
+"""What the completion features share: the question to the pipeline. Knows positions and the server, no answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from lsp_server import convert
+from lsp_server.completion import Ask
+from lsp_server.documents import Document
+
+if TYPE_CHECKING:
+    from lsp_server.server import Server
+
+
+def ask_at(ls: Server, document: Document, position: types.Position, **details: Any) -> Ask:
+    """The question for a position of the document that the request under way speaks of."""
+    return Ask(
+        id=str(ls.protocol.msg_id),
+        document=document,
+        offset=document.offset_at(convert.position(position), ls.protocol.encoding()),
+        path=ls.shown_path(document.uri),
+        **details,
+    )
