@@ -23,6 +23,7 @@ _PYTHON = {
     "elif": r"(?:if|elif)\b",
     "except": r"(?:try|except)\b",
     "finally": r"(?:try|except|else)\b",
+    "case": r"case\b",
 }
 _KEYWORDS = {
     "ruby": r"(?:else|elsif|when|in|rescue|ensure|end)\b",
@@ -31,7 +32,8 @@ _KEYWORDS = {
     "julia": r"(?:else|elseif|catch|finally|end)\b",
     "shellscript": r"(?:else|elif|fi|done|esac)\b",
 }
-_CLAUSE = re.compile(r"(else|elif|except|finally)\b[^\n]*:")
+_CLAUSE = re.compile(r"(else|elif|except|finally|case)\b[^\n]*:")
+_LABEL = re.compile(r"(?:case|default)\b[^\n]*:")
 # Nothing of a function comes after these: a definition that follows is the function's neighbour.
 _DEFINITION = re.compile(r"(?:async\s+def|def|class)\b|@")
 _LAST = re.compile(r"\s*(?:return|raise|pass|\.\.\.)(?!\w)")
@@ -61,6 +63,8 @@ def _owner(body: str, request: FillRequest) -> re.Pattern[str] | None:
             return re.compile(_PYTHON[clause[1]])
         last = _DEFINITION.match(body) and _LAST.match(previous_line(request))
         return re.compile(r"(?:async\s+def|def)\b") if last else None
+    if _LABEL.match(body):
+        return _LABEL
     if body.startswith((")", "]", "}")) or re.match(_KEYWORDS.get(request.language, r"(?!)"), body):
         return re.compile("")
     return None

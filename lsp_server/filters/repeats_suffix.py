@@ -52,7 +52,10 @@ def _same_lines(ours: list[str], theirs: list[str], by_indent: bool) -> bool:
     """Whether our lines are the first of theirs, or two of them are at least. Closers alone prove nothing."""
     same = 0
     for our, their in zip(ours, theirs, strict=False):
-        if compact(our) != compact(their) or (by_indent and indent_of(our) != indent_of(their)):
+        if compact(our) != compact(their):
+            break
+        # `end` alone may well end another block than the one that ends below.
+        if (by_indent or our.strip().isalnum()) and indent_of(our) != indent_of(their):
             break
         same += 1
     whole = same == min(len(ours), len(theirs)) or same > 1

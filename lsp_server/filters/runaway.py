@@ -32,8 +32,13 @@ def runaway(text: str, request: FillRequest) -> str | Rejected:
 
 
 def _repeats(lines: list[str], start: int, period: int) -> bool:
-    """Whether `period` lines from `start` come TIMES times in a row; the last time may be cut short."""
+    """Whether `period` lines from `start` come TIMES times in a row; the text may break off in the last time."""
     repeated = [line.strip() for line in lines[start : start + period * TIMES]]
-    if len(repeated) < period * (TIMES - 1) + 1 or (period == 1 and len(repeated) < TIMES):
+    if len(repeated) <= period * (TIMES - 1):
         return False
-    return all(line == repeated[index % period] for index, line in enumerate(repeated))
+    *whole, last = repeated
+    first_time = repeated[(len(repeated) - 1) % period]
+    broken_off = bool(last) and start + len(repeated) == len(lines) and first_time.startswith(last)
+    return (last == first_time or broken_off) and all(
+        line == repeated[index % period] for index, line in enumerate(whole)
+    )

@@ -16,7 +16,8 @@ _PIPED = re.compile(r"<\|[A-Za-z_][\w.-]*\|?>|<[A-Za-z_][\w.-]*\|>")
 # These could be tags: they are markers only outside of markup.
 _PLAIN = re.compile(
     r"</?(?:mask|pad|bos|eos|unk|s|sep|cls|eom|eot|eod|PRE|SUF|MID|EOT|END|fim_prefix|fim_suffix|fim_middle|fim_pad"
-    r"|file_sep|filename|reponame|repo_name|start_of_turn|end_of_turn)>|\[MASK\]|\[PAD\]|\[UNK\]"
+    r"|file_sep|filename|reponame|repo_name|start_of_turn|end_of_turn|extra_id_\d+|unused\d+)>"
+    r"|\[(?:MASK|PAD|UNK|SEP|CLS|/?INST)\]|<</?SYS>>"
 )
 _END = re.compile(
     r"<\|?(?:turn\||endoftext|im_end|eot_id|end_of_text|eom_id|end)\|?>|</s>|<(?:eos|eot|EOT|end_of_turn)>"

@@ -38,7 +38,18 @@ CONTROL_CHARACTERS: list[Row] = [
 SPECIAL_TOKENS: list[Row] = [
     *[
         ("python", "x = │\n", f"1{marker}", "x = 1│\n")
-        for marker in ("<|endoftext|>", "<|im_end|>", "<turn|>", "</s>", "<eos>", "<|fim_middle|>", "<pad>", "<eom>")
+        for marker in (
+            "<|endoftext|>",
+            "<|im_end|>",
+            "<turn|>",
+            "</s>",
+            "<eos>",
+            "<|fim_middle|>",
+            "<pad>",
+            "<eom>",
+            "[/INST]",
+            "<extra_id_0>",
+        )
     ],
     ("python", "x = │\n", "<|im_start|>assistant\n1<|im_end|>", "x = 1│\n"),
     ("python", "x = │\n", "1<|endoftext|>def g():\n  pass", "x = 1│\n"),
@@ -65,6 +76,8 @@ RUNAWAY: list[Row] = [
     ("python", "x = [│]\n", "0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0", "x = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0│]\n"),
     ("python", "x = │\n", "self.self.self.self.self.self.self.self.self", None),
     ("c", "│\n", "}\n}\n}", "}\n}\n}│\n"),
+    ("python", "│\n", "import os\nimport os\nimport o", "import os│\n"),
+    ("python", "│\n", "pass\npass\n", "pass\npass│\n"),
 ]
 RETYPES_LINE: list[Row] = [
     ("c", "call(a);│\n", " call(a);", None),
@@ -73,6 +86,9 @@ RETYPES_LINE: list[Row] = [
     ("python", "return│\n", "return x", "return x│\n"),
     ("python", "import numpy as np│\n", "import numpy as np", None),
     ("python", "foo(│\n", "foo(1))", "foo(foo(1))│\n"),
+    ("python", "x = foo.ba│\n", "bar()", "x = foo.bar()│\n"),
+    ("python", "num│.zeros(3)\n", "numpy", "numpy│.zeros(3)\n"),
+    ("python", "x = 10│\n", "100", "x = 10100│\n"),
 ]
 DOUBLE_SPACE: list[Row] = [
     ("python", "x =│\n", " 1", "x = 1│\n"),
@@ -106,6 +122,8 @@ DEDENT: list[Row] = [
     ("javascript", "if (a) {\n  b();\n  │\n", "}", "if (a) {\n  b();\n}│\n"),
     ("javascript", "if (a) {\n  b();\n  │\n", "} else {\n  c();\n}", "if (a) {\n  b();\n} else {\n  c();\n}│\n"),
     ("ruby", "if a\n  b\n  │\n", "end", "if a\n  b\nend│\n"),
+    ("c", "switch (a) {\n  case 1:\n    b();\n    │\n}\n", "case 2:\n    c();",
+     "switch (a) {\n  case 1:\n    b();\n  case 2:\n    c();│\n}\n"),
 ]  # fmt: skip
 INDENT_UNIT: list[Row] = [
     ("python", "def f(a):\n    │\n", "if a:\n    return 1", "def f(a):\n    if a:\n        return 1│\n"),
@@ -123,6 +141,7 @@ INDENT_UNIT: list[Row] = [
 ONE_LINE: list[Row] = [
     ("python", "for │ in xs:\n", "x in xs:\n    print(x)", "for x│ in xs:\n"),
     ("python", "if │ == 3:\n", "x\nprint()", "if x│ == 3:\n"),
+    ("html", "<div>│</div>\n", "\n  <p/>\n</div>", "<div>\n  <p/>\n│</div>\n"),
 ]
 COMMENT_BEFORE_REST: list[Row] = [
     ("python", "print(│)\n", "a  # (see b)", "print(a│)\n"),
@@ -146,6 +165,8 @@ REPEATS_SUFFIX: list[Row] = [
     ("python", "def f():│\n    pass\n", "\n    return 1\n    pass", "def f():\n    return 1│\n    pass\n"),
     ("python", "num│.zeros(3)\n", "py.zeros(3)", "numpy│.zeros(3)\n"),
     ("typescript", "const a: │ = 3;\n", "number = 3;", "const a: number│ = 3;\n"),
+    ("ruby", "if a\n  │\nend\n", "if b\n    c\n  end", "if a\n  if b\n    c\n  end│\nend\n"),
+    ("ruby", "if a\n  │\nend\n", "b\nend", "if a\n  b│\nend\n"),
     ("sql", "SELECT │ FROM t;\n", "a, b FROM t;", "SELECT a, b│ FROM t;\n"),
 ]  # fmt: skip
 CLOSES_AGAIN: list[Row] = [
