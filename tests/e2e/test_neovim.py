@@ -126,9 +126,10 @@ def test_typing_on_while_the_engine_is_at_work(new_neovim: NewNeovim) -> None:
 
 
 def test_an_answer_that_comes_after_insert_mode_is_not_shown(new_neovim: NewNeovim) -> None:
-    neovim = new_neovim({"after": "x = ", "fill": "1"}, {"after": "y = ", "fill": "2"}, text="\n")
-    neovim.type("ix = <Esc>")
+    neovim = new_neovim({"after": "x =", "fill": " 1"}, {"after": "y = ", "fill": "2"}, text="\n")
+    neovim.type("ix = <Esc>")  # The cursor is on the last blank now, and Neovim asks all the same.
     neovim.wait_answer()
+    assert neovim.lua("return require('midfill').accept()") is False
     assert neovim.ghost() is None
     neovim.type("oy = ")
     neovim.wait_ghost("2")
