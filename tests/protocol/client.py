@@ -119,7 +119,7 @@ class Client:
 
     # --- documents, in few words
 
-    def open(self, text: str, uri: str = "file:///work/a.py", language: str = "python", version: int = 1) -> str:
+    def open(self, text: str, uri: str = "file:///project/a.py", language: str = "python", version: int = 1) -> str:
         document = {"uri": uri, "languageId": language, "version": version, "text": text}
         self.notify("textDocument/didOpen", {"textDocument": document})
         return uri
