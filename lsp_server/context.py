@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from diffusion.api import ContextItem, FillRequest
 from grammars import syntax
 from grammars.languages import language_for
+from grammars.lines import line_start
 from grammars.parser import ParsedDocument
 from lsp_server.documents import without_surrogates
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """How much goes into a request, in code points: text before and after the cursor, and text from outside of these
-    windows. `max_lines`: lines of an answer at most."""
+    """How much goes into a request, in code points: text before and after the cursor, and imports and signatures of the
+    file. `max_lines`: lines of an answer at most."""
 
     prefix_chars: int = 8_000
     suffix_chars: int = 4_000
@@ -35,11 +36,8 @@ class Nothing:
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
-    """The text around a cursor that a request may hold: document[start:cursor] and document[cursor:end], without
-    lone surrogates."""
+    """The text before and after a cursor that a request may hold, without lone surrogates."""
 
-    start: int
-    end: int
     prefix: str
     suffix: str
 
@@ -63,10 +61,7 @@ def window(text: str, offset: int, budget: Budget) -> Window:
     end = offset + budget.suffix_chars
     if end < len(text):
         end = text.rfind("\n", offset, end) + 1 or end
-    end = min(end, len(text))
-    return Window(
-        start=start, end=end, prefix=without_surrogates(text[start:offset]), suffix=without_surrogates(text[offset:end])
-    )
+    return Window(prefix=without_surrogates(text[start:offset]), suffix=without_surrogates(text[offset:end]))
 
 
 def build_request(
@@ -103,7 +98,7 @@ def build_request(
         path="/".join(path.replace("\\", "/").split("/")[-2:]),
         prefix=seen.prefix,
         suffix=seen.suffix,
-        context=tuple(_context(around, seen, budget)),
+        context=tuple(_context(document.text, around, budget)),
         mode="block" if block else "line",
         max_lines=budget.max_lines if block else 1,
         n=n,
@@ -113,15 +108,25 @@ def build_request(
     )
 
 
-def _context(around: syntax.SyntaxContext, seen: Window, budget: Budget) -> Iterator[ContextItem]:
-    """What the window does not show of the file: headers of the enclosing scopes, imports, signatures of siblings."""
+def _context(text: str, around: syntax.SyntaxContext, budget: Budget) -> Iterator[ContextItem]:
+    """Imports, headers of the enclosing scopes, signatures of siblings, each in the order of the file, none twice.
+
+    Whether the engine's window shows them already is for the engine to see. Where not all siblings fit, the nearest do.
+    """
     left = budget.context_chars
-    for kind, spans in (("signature", around.scopes), ("import", around.imports), ("signature", around.siblings)):
+    sent: set[str] = set()
+    for kind, spans in (("import", around.imports), ("signature", around.scopes), ("signature", around.siblings)):
+        fitting = []
         for span in spans:
-            if seen.start <= span.start < seen.end:
-                continue
-            text = without_surrogates(span.text)
-            if len(text) > left:
-                return
-            left -= len(text)
-            yield ContextItem(kind=kind, text=text)
+            said = _with_indentation(text, span)
+            if said not in sent and len(said) <= left:
+                sent.add(said)
+                left -= len(said)
+                fitting.append((span.start, said))
+        yield from (ContextItem(kind=kind, text=said) for _, said in sorted(fitting))
+
+
+def _with_indentation(text: str, span: syntax.Span) -> str:
+    """A header as it stands in the file: how deep it is says what it belongs to."""
+    lead = text[line_start(text, span.start) : span.start]
+    return without_surrogates(span.text if lead.strip(" \t") else lead + span.text)

@@ -45,20 +45,57 @@ def test_the_path_is_cut_to_file_and_folder() -> None:
     assert request("x = │").path == ""
 
 
-def test_what_the_window_does_not_show_comes_as_context() -> None:
-    head = "import os\nimport sys\n\n\nclass Reader:\n    def open(self, path):\n        pass\n\n    def close(self):\n"
+FILE = """\
+import os
+import sys
+
+
+class Reader:
+    size = 3
+
+    def open(self, path):
+        pass
+
+    def close(self):
+        return │
+
+    def seek(self, to):
+        pass
+"""
+
+
+def sent(marked: str, **options: Any) -> list[tuple[str, str]]:
+    return [(item.kind, item.text) for item in request(marked, **options).context]
+
+
+def test_imports_then_enclosing_headers_then_siblings_whatever_the_window_shows() -> None:
+    expected = [
+        ("import", "import os"),
+        ("import", "import sys"),
+        ("signature", "class Reader:"),
+        ("signature", "    def close(self):"),
+        ("signature", "    size = 3"),
+        ("signature", "    def open(self, path):"),
+        ("signature", "    def seek(self, to):"),
+    ]
+    assert sent(FILE) == expected
     filler = "        # a line that only takes room\n" * 20
-    made = request(f"{head}{filler}        return │\n")
-    assert "import os" not in made.prefix
-    kinds = [(item.kind, item.text.strip()) for item in made.context]
-    assert ("import", "import os") in kinds
-    assert ("signature", "class Reader:") in kinds
-    assert ("signature", "def open(self, path):") in kinds
-    assert sum(len(item.text) for item in made.context) <= SMALL.context_chars
+    assert sent(FILE.replace("        return", filler + "        return")) == expected
 
 
-def test_what_the_window_shows_is_no_context() -> None:
-    assert request("import os\n\ndef f():\n    return │\n").context == ()
+def test_what_does_not_fit_is_left_out_and_far_siblings_first() -> None:
+    def texts(chars: int) -> list[str]:
+        budget = Budget(prefix_chars=200, suffix_chars=100, context_chars=chars, max_lines=5)
+        return [text.strip() for _, text in sent(FILE, budget=budget)]
+
+    assert texts(0) == []
+    assert texts(25) == ["import os", "import sys"]
+    assert texts(80) == ["import os", "import sys", "class Reader:", "def close(self):", "def seek(self, to):"]
+
+
+def test_nothing_is_sent_twice() -> None:
+    marked = "import os\nimport os\n\ndef f(a):\n    pass\n\ndef f(a):\n    pass\n\ndef g():\n    return │\n"
+    assert sent(marked) == [("import", "import os"), ("signature", "def g():"), ("signature", "def f(a):")]
 
 
 def test_lone_surrogates_do_not_reach_the_engine() -> None:
@@ -71,16 +108,16 @@ def test_lone_surrogates_do_not_reach_the_engine() -> None:
 def test_the_window_is_a_bounded_part_of_the_text(text: str, data: st.DataObject) -> None:
     offset = data.draw(st.integers(0, len(text)))
     seen = window(text, offset, SMALL)
-    assert text[seen.start : offset] == seen.prefix
-    assert text[offset : seen.end] == seen.suffix
+    assert text[:offset].endswith(seen.prefix)
+    assert text[offset:].startswith(seen.suffix)
     assert len(seen.prefix) <= SMALL.prefix_chars
     assert len(seen.suffix) <= SMALL.suffix_chars
     if len(text[:offset]) <= SMALL.prefix_chars:
-        assert seen.start == 0
+        assert seen.prefix == text[:offset]
 
 
 def test_the_windows_start_moves_only_now_and_then() -> None:
     text = "a line\n" * 300
-    starts = {window(text, offset, SMALL).start for offset in range(1000, 1200)}
+    starts = {offset - len(window(text, offset, SMALL).prefix) for offset in range(1000, 1200)}
     assert len(starts) <= 3
     assert all(text[start - 1] == "\n" for start in starts)
