@@ -24,7 +24,7 @@ from diffusion.canvas import Canvas
 from diffusion.kv_cache import KeyValueCache
 from diffusion.model import ResidentModel
 from diffusion.profiles import Sampler
-from diffusion.samplers import accept, propose, temperature_at, uniform_noise
+from diffusion.samplers import BANNED, accept, propose, temperature_at, uniform_noise
 from diffusion.stopping import Limits, settled
 
 SETTLED_ENTROPY = 0.02
@@ -33,14 +33,21 @@ SETTLED_ENTROPY = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What may not be written: `banned` (V,) bool nowhere, `banned_first` (V,) bool at the slot's first position."""
+    """What may be written, as additions to logits (V,): 0 or BANNED. `at_first` holds at the slot's first position."""
 
-    banned: Tensor
-    banned_first: Tensor
+    elsewhere: Tensor
+    at_first: Tensor
+
+    @classmethod
+    def banning(cls, elsewhere: Tensor, at_first: Tensor) -> Rules:
+        """From (V,) bool masks of what is banned."""
+        return cls(elsewhere=elsewhere.float() * BANNED, at_first=at_first.float() * BANNED)
 
     def apply(self, logits: Tensor, first: Tensor) -> Tensor:
-        """logits (N, V), first (N,) bool: which rows are a slot's first position."""
-        return logits.masked_fill(torch.where(first[:, None], self.banned_first, self.banned), -torch.inf)
+        """logits (N, V), first (N,) bool: which rows are a slot's first position. Returns the logits with bans."""
+        logits = logits + self.elsewhere
+        logits[first] += self.at_first - self.elsewhere
+        return logits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,11 +110,11 @@ def denoise(
         hidden = model.decode(torch.cat((ids[rows], pins[rows]), 1), positions[rows], cache, *(signals or ()))
         logits = rules.apply(model.logits(hidden[:, :width][marks]), first.expand_as(marks)[marks])  # (N, V)
         # C
-        proposed, sure, entropy = propose(logits, temperature_at(sampler.temperature, step, steps), generator)
-        drafted = drafts[rows].masked_scatter(marks, logits.argmax(-1))
-        proposals = ids[rows].masked_scatter(marks, proposed)
-        entropies = torch.zeros(marks.shape, device=ids.device).masked_scatter(marks, entropy)
-        chances = torch.zeros_like(entropies).masked_scatter(marks, sure)
+        proposed = propose(logits, temperature_at(sampler.temperature, step, steps), generator)
+        drafted = drafts[rows].masked_scatter(marks, proposed.likeliest)
+        proposals = ids[rows].masked_scatter(marks, proposed.ids)
+        entropies = torch.zeros(marks.shape, device=ids.device).masked_scatter(marks, proposed.entropy)
+        chances = torch.zeros_like(entropies).masked_scatter(marks, proposed.log_p)
         # D
         accepted = marks if last else accept(entropies, marks, sampler.entropy_bound)
         accepted = accepted | (marks & (proposals == hinted[rows]))
@@ -131,7 +138,7 @@ def denoise(
             previous = drafts.clone()
         if sampler.self_conditioning != "none":
             full = torch.zeros((*ids.shape, logits.shape[-1]), device=ids.device) if signal is None else signal
-            full[rows] = full[rows].masked_scatter(marks[..., None], logits.nan_to_num(neginf=-1e9))
+            full[rows] = full[rows].masked_scatter(marks[..., None], logits)
             signal = full
         # F
         finish: Finish | None = None if active.any() else "deadline" if late else "stop"
@@ -158,7 +165,7 @@ def _signal(
     padded = torch.cat((logits, logits.new_zeros(*pins.shape, logits.shape[-1])), 1)
     if sampler.self_conditioning == "zero_at_pins":
         return padded, (~fixed).to(logits.dtype)
-    one_hot = torch.full_like(padded, -1e9).scatter_(-1, torch.cat((ids, pins), 1)[..., None], 0.0)
+    one_hot = torch.full_like(padded, BANNED).scatter_(-1, torch.cat((ids, pins), 1)[..., None], 0.0)
     return torch.where(fixed[..., None], one_hot, padded), None
 
 

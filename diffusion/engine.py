@@ -39,9 +39,9 @@ class ResidentEngine:
         self.name, self.device = profile.name, str(resident.device)
         self._profile, self._vocabulary, self._model = profile, vocabulary, resident
         self._caches: OrderedDict[tuple[str, str], KeyValueCache] = OrderedDict()
-        ids = torch.arange(resident.vocabulary_size)
+        ids = torch.arange(resident.vocabulary_size, device=resident.device)
         self._special = (ids < profile.specials) | (ids >= len(vocabulary))
-        self._newline = torch.isin(ids, torch.tensor(sorted(vocabulary.newline_ids)))
+        self._newline = torch.isin(ids, torch.tensor(sorted(vocabulary.newline_ids), device=resident.device))
 
     def fill(
         self,
@@ -82,13 +82,10 @@ class ResidentEngine:
         layout = self._profile.layout
         return Task(
             prompt=prompt,
-            rules=Rules(
-                banned=banned.to(self._model.device),
-                banned_first=(self._special | ~self._newline if prompt.starts_line else banned).to(self._model.device),
-            ),
+            rules=Rules.banning(banned, self._special | ~self._newline if prompt.starts_line else banned),
             width=layout.line_width if one_line else layout.block_width,
             one_line=one_line,
-            newline=self._newline.to(self._model.device),
+            newline=self._newline,
             lengths=max(self._profile.sampler.lengths, request.n),
             steps=request.steps or self._profile.sampler.steps,
             canvases=CANVASES[request.mode],
@@ -161,5 +158,7 @@ def load(profile: str, on_progress: Callable[[Progress], None] = lambda _: None)
     chosen = load_profile(profile)
     # A second thread that has to wait for a busy core costs more than it gives, and the editor wants cores too.
     torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))
+    # float32 products through bfloat16 units where the CPU has them, as in training: nearly three times as fast.
+    torch.set_float32_matmul_precision("medium")
     vocabulary = Vocabulary(chosen.weights / "tokenizer.json", chosen.specials)
     return ResidentEngine(chosen, vocabulary, model.load(chosen, on_progress))

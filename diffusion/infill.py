@@ -138,7 +138,7 @@ def _part(task: Task, part: int, before: Middle) -> Task:
         return task
     length = None if task.length is None else max(0, task.length - len(before.ids))
     prompt = replace(task.prompt, encoder=task.prompt.encoder + before.ids, held_back="")
-    rules = replace(task.rules, banned_first=task.rules.banned)
+    rules = replace(task.rules, at_first=task.rules.elsewhere)
     return replace(task, prompt=prompt, rules=rules, seed=task.seed + part, hint=(), length=length)
 
 
@@ -201,7 +201,7 @@ def end_probabilities(task: Task, canvas: Canvas, desk: Desk) -> tuple[Floats, T
     ends = p[:, canvas.end]
     if task.one_line:
         # The model may see several lines ahead; for a single one, its first newline is the end.
-        newlines = (p * task.newline).sum(-1)
+        newlines = p[:, task.newline].sum(-1)
         if task.prompt.starts_line:
             newlines[0] = 0.0
         ends = ends + newlines

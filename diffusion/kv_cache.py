@@ -2,17 +2,19 @@
 
 The library's sliding-window layer forgets what left its window and cannot be cropped after that. Here every layer keeps
 its whole history and shows the decoder what it may see: all of it, or the last window - 1 entries. Branches show one
-history to many canvases without copying or changing it. Knows ids and tensors; knows no text and no canvas.
+history to many canvases without copying or changing it (attention.py). Knows ids and tensors, no text and no canvas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
+
+from diffusion.attention import shared_history
 
 
 class HistoryLayer(CacheLayerMixin):  # type: ignore[misc]
@@ -86,7 +88,8 @@ class HistoryLayer(CacheLayerMixin):  # type: ignore[misc]
 
 
 class BranchLayer(CacheLayerMixin):  # type: ignore[misc]
-    """A HistoryLayer as `batch` rows see it. Appending returns the longer view and leaves the history alone."""
+    """A HistoryLayer as the library sees it while attention.py shows the history to all rows of a batch: as long as
+    the history and with nothing in it. Appending leaves the history alone."""
 
     is_compileable = False
 
@@ -100,14 +103,14 @@ class BranchLayer(CacheLayerMixin):  # type: ignore[misc]
 
     @property
     def keys(self) -> Tensor:
-        return self._history.keys.expand(self._batch, -1, -1, -1)
+        return self._history.keys[:, :, :0].expand(self._batch, -1, -1, -1)
 
     @property
     def values(self) -> Tensor:
-        return self._history.values.expand(self._batch, -1, -1, -1)
+        return self._history.values[:, :, :0].expand(self._batch, -1, -1, -1)
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        return torch.cat((self.keys, key_states), dim=-2), torch.cat((self.values, value_states), dim=-2)
+        return key_states, value_states
 
     def get_seq_length(self) -> int:
         return self._history.get_seq_length()
@@ -151,6 +154,8 @@ class KeyValueCache:
         """The cache as the encoder takes it, to append to."""
         return Cache(layers=self.layers)
 
-    def branch(self, batch: int) -> Cache:
-        """The cache as `batch` canvases or continuations see it. Valid until the next append."""
-        return Cache(layers=[BranchLayer(layer, batch) for layer in self.layers])
+    @contextlib.contextmanager
+    def branch(self, batch: int) -> Iterator[Cache]:
+        """The cache as `batch` canvases or continuations see it, inside of the context and without a copy."""
+        with shared_history([(layer.keys, layer.values) for layer in self.layers]):
+            yield Cache(layers=[BranchLayer(layer, batch) for layer in self.layers])

@@ -18,6 +18,7 @@ from torch import Tensor
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
+from diffusion import attention
 from diffusion.api import EngineError, Progress
 from diffusion.kv_cache import KeyValueCache
 from diffusion.profiles import ModelProfile
@@ -33,6 +34,7 @@ class ResidentModel:
 
     def __init__(self, model: DiffusionGemmaForBlockDiffusion, device: torch.device, dtype: torch.dtype) -> None:
         self.device, self.dtype = device, dtype
+        model.config.text_config._attn_implementation = attention.NAME
         self._encoder = model.model.encoder.language_model
         self._decoder = model.model.decoder
         self._head = model.lm_head
@@ -61,7 +63,8 @@ class ResidentModel:
     @torch.inference_mode()
     def continuations(self, ids: Tensor, cache: KeyValueCache) -> Tensor:
         """Encoder hidden states (B, n, H) of `ids` (B, n) behind what `cache` holds. The cache stays as it is."""
-        hidden: Tensor = self._encoder(input_ids=ids, cache=cache.branch(len(ids))).last_hidden_state
+        with cache.branch(len(ids)) as branch:
+            hidden: Tensor = self._encoder(input_ids=ids, cache=branch).last_hidden_state
         return hidden
 
     @torch.inference_mode()
@@ -79,13 +82,13 @@ class ResidentModel:
         (B, S) bool zeroes the signal per position (zero logits would be a uniform signal, not none).
         """
         self._signal_mask = signal_mask
-        output = self._decoder(
-            decoder_input_ids=ids,
-            decoder_position_ids=positions,
-            cache=cache.branch(len(ids)),
-            self_conditioning_logits=signal_logits,
-        )
-        hidden: Tensor = output.last_hidden_state
+        with cache.branch(len(ids)) as branch:
+            hidden: Tensor = self._decoder(
+                decoder_input_ids=ids,
+                decoder_position_ids=positions,
+                cache=branch,
+                self_conditioning_logits=signal_logits,
+            ).last_hidden_state
         return hidden
 
     @torch.inference_mode()

@@ -5,8 +5,23 @@ Entropy-bound acceptance: Ben-Hamu et al. 2025 (EB-Sampler), as in DiffusionGemm
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
+
+BANNED = -1e9
+"""Added to the logit of an id that may not be written: no probability, and no infinities in the entropy."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Per position (...): the proposed id, its log probability and the entropy in nats, and the likeliest id."""
+
+    ids: Tensor
+    log_p: Tensor
+    entropy: Tensor
+    likeliest: Tensor
 
 
 def accept(entropy: Tensor, candidates: Tensor, bound: float) -> Tensor:
@@ -21,19 +36,18 @@ def accept(entropy: Tensor, candidates: Tensor, bound: float) -> Tensor:
     return torch.zeros_like(candidates).scatter(-1, order, fits)
 
 
-def propose(logits: Tensor, temperature: float, generator: torch.Generator | None) -> tuple[Tensor, Tensor, Tensor]:
-    """logits (..., V) -> proposed ids (...), their log probabilities and the entropies, both (...) in nats.
-
-    Temperature 0 is argmax, with the probabilities of temperature 1. Banned ids have logit -inf.
+def propose(logits: Tensor, temperature: float, generator: torch.Generator | None) -> Proposal:
+    """What to write where, from logits (..., V). Temperature 0 is argmax, with the probabilities of temperature 1.
+    Banned ids have a logit of BANNED or less. Every pass over the vocabulary counts: it is the widest tensor there is.
     """
-    log_p = torch.log_softmax(logits / (temperature or 1.0), dim=-1)
+    log_p = torch.log_softmax(logits / temperature if temperature else logits, dim=-1)
     p = log_p.exp()
-    entropy = -(p * log_p.nan_to_num(neginf=0.0)).sum(-1)
+    entropy = -torch.linalg.vecdot(p, log_p)
+    sure, likeliest = log_p.max(-1)
     if temperature == 0.0:
-        ids = log_p.argmax(-1)
-    else:
-        ids = torch.multinomial(p.flatten(0, -2), 1, generator=generator).view(p.shape[:-1])
-    return ids, log_p.gather(-1, ids[..., None])[..., 0], entropy
+        return Proposal(ids=likeliest, log_p=sure, entropy=entropy, likeliest=likeliest)
+    ids = torch.multinomial(p.flatten(0, -2), 1, generator=generator).view(p.shape[:-1])
+    return Proposal(ids=ids, log_p=log_p.gather(-1, ids[..., None])[..., 0], entropy=entropy, likeliest=likeliest)
 
 
 def temperature_at(schedule: tuple[float, float], step: int, steps: int) -> float:

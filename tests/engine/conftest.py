@@ -16,7 +16,10 @@ from diffusion.training.network import Network, Size
 from diffusion.training.tokenizer import train
 from diffusion.vocabulary import Vocabulary
 
-TEXTS = [Path(__file__).read_text(), *(path.read_text() for path in Path(__file__).parents[2].glob("diffusion/*.py"))]
+TEXTS = [
+    Path(__file__).read_text(),
+    *(path.read_text() for path in sorted(Path(__file__).parents[2].glob("diffusion/*.py"))),
+]
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,9 @@ def make_tiny(tmp_path_factory: pytest.TempPathFactory, window: int) -> Tiny:
     shape = library_config(size, profile)
     shape["text_config"]["sliding_window"] = window
     config = DiffusionGemmaConfig.from_dict(shape)
-    library, wrong = assemble(config, library_weights(network.named_weights(), size, torch.float32))
+    # Two of them: the resident one attends in its own way, the other as the library does.
+    weights = library_weights(network.named_weights(), size, torch.float32)
+    (library, wrong), (copy, _) = assemble(config, weights), assemble(config, weights)
     assert not wrong
-    model = ResidentModel(library, torch.device("cpu"), torch.float32)
+    model = ResidentModel(copy, torch.device("cpu"), torch.float32)
     return Tiny(profile, Vocabulary(folder / "tokenizer.json", profile.specials), network, library, model)

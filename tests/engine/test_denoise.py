@@ -32,7 +32,7 @@ def run(tiny: Tiny, sampler: Sampler, steps: int = 16, limits: Limits | None = N
     tiny.model.encode(list(range(40, 60)), cache)
     canvas = open_canvas(tiny.profile, 32, 20, PINS)
     ids = torch.arange(512)
-    rules = Rules(banned=(ids < 32) | (ids % 2 == 1), banned_first=(ids < 300))
+    rules = Rules.banning((ids < 32) | (ids % 2 == 1), (ids < 300))
     return list(
         denoise(
             tiny.model,
@@ -90,7 +90,7 @@ def test_a_cancelled_loop_ends_between_two_steps(tiny: Tiny) -> None:
             tiny.model,
             cache,
             [closed_canvas(open_canvas(tiny.profile, 32, 1, PINS), 30, 32)],
-            rules=Rules(banned=nothing, banned_first=nothing),
+            rules=Rules.banning(nothing, nothing),
             sampler=ABSORBING,
             steps=16,
             specials=32,
@@ -129,7 +129,7 @@ def agree(steps: int, hint: tuple[int, ...] | None = None) -> list[Step]:
             Agreement(),  # type: ignore[arg-type]
             None,  # type: ignore[arg-type]
             [canvas],
-            rules=Rules(banned=nothing, banned_first=nothing),
+            rules=Rules.banning(nothing, nothing),
             sampler=ABSORBING,
             steps=steps,
             specials=32,
