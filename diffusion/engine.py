@@ -86,7 +86,7 @@ class ResidentEngine:
             width=layout.line_width if one_line else layout.block_width,
             one_line=one_line,
             newline=self._newline,
-            lengths=max(self._profile.sampler.lengths, request.n),
+            candidates=request.n,
             steps=request.steps or self._profile.sampler.steps,
             canvases=CANVASES[request.mode],
             seed=request.seed,

@@ -34,14 +34,15 @@ SCORED_PINS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to fill, in ids. `one_line`: a newline ends the middle. `length`: the true length, if it is known."""
+    """What to fill, in ids. `one_line`: a newline ends the middle. `candidates`: so many at
+    least. `length`: the true length, if it is known."""
 
     prompt: Prompt
     rules: Rules
     width: int
     one_line: bool
     newline: Tensor
-    lengths: int
+    candidates: int
     steps: int
     canvases: int
     seed: int = 0
@@ -217,7 +218,8 @@ def _lengths(task: Task, canvas: Canvas, desk: Desk) -> tuple[list[tuple[int, fl
     if task.length is not None:
         chosen = [min(task.length, task.width)]
     else:
-        chosen = likeliest(probabilities, task.lengths, shortest=int(task.prompt.starts_line))
+        sampler, shortest = desk.profile.sampler, int(task.prompt.starts_line)
+        chosen = likeliest(probabilities, sampler.lengths, task.candidates, sampler.length_mass, shortest)
         if 0 < len(task.hint) < task.width and len(task.hint) not in chosen:
             chosen.append(len(task.hint))
     return [(length, float(np.log(max(probabilities[length], 1e-9)))) for length in chosen], slot

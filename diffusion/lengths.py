@@ -33,7 +33,11 @@ def monotone(values: Floats) -> Floats:
     return np.concatenate([np.full(count, mean) for mean, count in blocks]) if blocks else np.zeros(0)
 
 
-def likeliest(probabilities: Floats, count: int, shortest: int = 0) -> list[int]:
-    """The `count` most likely lengths of at least `shortest`, most likely first; ties go to the shorter one."""
+def likeliest(probabilities: Floats, most: int, least: int = 1, mass: float = 1.0, shortest: int = 0) -> list[int]:
+    """The most likely lengths of at least `shortest`, most likely first; ties go to the shorter one.
+
+    At most `most` of them, and no more than it takes to hold `mass` of the probability, but at least `least`.
+    """
     order = sorted(range(shortest, len(probabilities)), key=lambda length: (-probabilities[length], length))
-    return order[:count]
+    needed = int(np.searchsorted(np.cumsum(probabilities[order]), mass - 1e-9)) + 1
+    return order[: max(least, min(most, needed))]

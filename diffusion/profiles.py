@@ -30,7 +30,8 @@ class Layout:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
-    """Defaults of the denoising loop. `entropy_bound` in nats; `temperature` at the first and at the last step."""
+    """Defaults of the denoising loop. `entropy_bound` in nats; `temperature` at the first and at the last step;
+    `lengths` are tried at most, and no more than hold `length_mass` of the probability."""
 
     noise: Literal["absorbing", "uniform"]
     self_conditioning: Literal["none", "zero_at_pins", "one_hot_at_pins"]
@@ -38,6 +39,7 @@ class Sampler:
     entropy_bound: float
     temperature: tuple[float, float]
     lengths: int
+    length_mass: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,7 +75,12 @@ def test_a_planted_length_is_found(length: int, noise: float, seed: int) -> None
 
 
 def test_the_shortest_length_is_kept_and_ties_go_to_the_shorter() -> None:
-    assert likeliest(np.array([0.6, 0.1, 0.2, 0.1]), 3, shortest=1) == [2, 1, 3]
+    p = np.array([0.6, 0.1, 0.2, 0.1])
+    assert likeliest(p, 3, shortest=1) == [2, 1, 3]
+    assert likeliest(p, 3, mass=0.8) == [0, 2]
+    assert likeliest(p, 3, least=3, mass=0.5) == [0, 2, 1]
+    assert likeliest(p, 1, mass=0.9) == [0]
+    assert likeliest(p, 9, least=9) == [0, 2, 1, 3]
 
 
 @given(st.integers(1, 4), st.integers(1, 10), st.floats(0, 3), st.integers(0, 9999))

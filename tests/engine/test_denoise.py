@@ -16,7 +16,13 @@ from .conftest import Tiny
 
 PINS = tuple(range(100, 110))
 ABSORBING = Sampler(
-    noise="absorbing", self_conditioning="none", steps=16, entropy_bound=0.3, temperature=(0.0, 0.0), lengths=3
+    noise="absorbing",
+    self_conditioning="none",
+    steps=16,
+    entropy_bound=0.3,
+    temperature=(0.0, 0.0),
+    lengths=3,
+    length_mass=0.9,
 )
 SAMPLERS = [
     ABSORBING,
