@@ -102,6 +102,16 @@ def test_a_fill_takes_few_decoder_calls(embedded: ResidentEngine) -> None:
     assert sum(forwards) / len(forwards) < 8
 
 
+def test_typing_encodes_few_ids_per_character(embedded: ResidentEngine) -> None:
+    text = (ROOT / "grammars" / "syntax.py").read_text(encoding="utf-8")
+    encoded = 0
+    for end in range(2000, 2201):
+        cut = Cut(language="python", path="a.py", prefix=text[:end], middle="", suffix=text[end:])
+        cost = fill(embedded, cut, steps=1, client="typist").cost
+        encoded += cost.encoded if end > 2000 else 0
+    assert encoded / 200 < 3
+
+
 @pytest.mark.parametrize("damage", ["missing", "truncated", "not safetensors", "other shape"])
 def test_damaged_weights_say_what_to_do(damage: str, tmp_path: Path) -> None:
     for name in ("config.json", "tokenizer.json"):

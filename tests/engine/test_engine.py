@@ -105,12 +105,3 @@ def test_after_a_cancel_no_event_follows(engine: ResidentEngine) -> None:
         seen.append(event)  # noqa: PERF402
     assert len(seen) == 2 and all(isinstance(event, Draft) for event in seen)
     assert result(engine, request()) == replace(result(engine, request()), cost=ANY)  # the cache is still good
-
-
-def test_typing_encodes_few_ids_per_character(engine: ResidentEngine) -> None:
-    text = TEXTS[2]
-    encoded = 0
-    for end in range(3000, 3200):
-        outcome = result(engine, request(text[:end] + "│" + text[end:], n=1, steps=1, client="typist"))
-        encoded += outcome.cost.encoded if end > 3000 else 0
-    assert encoded / 199 < 3
