@@ -5,10 +5,10 @@ Knows the names of the functions and nothing of what they do. Importing this mod
 
 from __future__ import annotations
 
+# Only what the interpreter has loaded already: anything else could come from the working directory.
 import importlib
 import os
 import sys
-from pathlib import Path
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "complete": ("lsp_server.commands.complete:main", "complete at FILE:LINE:COLUMN and print what the model writes"),
@@ -41,16 +41,18 @@ In an editor: let it start `midfill lsp` as a language server. `midfill COMMAND 
 def main(argv: list[str] | None = None) -> int:
     """Run one subcommand and return its exit code: 0 done, 1 failed, 2 called wrongly, 130 interrupted."""
     _forget_working_directory()
+    _open_standard_streams()
     try:
         code = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # The reader went away (`midfill complete ... | head`). Nothing more can be said, not even at exit.
+    except OSError as error:
+        # The reader went away (`midfill complete ... | head`), or the disk is full. Nothing more can be written there,
+        # not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
+        return 1 if isinstance(error, BrokenPipeError) else _fail(str(error), "", code=1)
 
 
 def _run(arguments: list[str]) -> int:
@@ -77,7 +79,9 @@ def _run(arguments: list[str]) -> int:
 
 
 def _fail(message: str, hint: str, *, code: int) -> int:
-    print(f"midfill: {message}" + (f" ({hint})" if hint else ""), file=sys.stderr)
+    line = f"midfill: {message}" + (f" ({hint})" if hint else "")
+    # One line, whatever a file name holds: control characters are shown as their pictures.
+    print(line.translate({code: 0x2400 + code for code in range(32)}), file=sys.stderr)
     return code
 
 
@@ -91,9 +95,23 @@ def _version() -> str:
 
 def _forget_working_directory() -> None:
     """`python -m` puts the working directory first on the path: a workspace could then run code in our process."""
-    here, ours = Path.cwd().resolve(), Path(__file__).resolve().parent.parent
-    if here != ours:
-        sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != here]
+    try:
+        here = os.path.realpath(".")
+    except FileNotFoundError:  # It has been deleted: nothing can come from there.
+        return
+    if here != os.path.dirname(os.path.dirname(os.path.realpath(__file__))):  # noqa: PTH120  no pathlib yet
+        sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != here]
+
+
+def _open_standard_streams() -> None:
+    """Whoever starts us may have closed some of them; what is opened next would take their place."""
+    for fd, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != fd:
+                os.dup2(nowhere, fd)
+                os.close(nowhere)
+            setattr(sys, name, os.fdopen(fd, "w" if fd else "r", closefd=False))
 
 
 if __name__ == "__main__":

@@ -57,15 +57,15 @@ def socket_path(profile: str) -> Path:
 
 def runtime_folder() -> Path:
     """The user's folder for sockets, without making it. Raises EngineError."""
-    if override := os.environ.get(RUNTIME_DIR_VARIABLE):
-        return Path(override).absolute()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # XDG_RUNTIME_DIR is unset on many machines; the folder in its place is checked
-        try:
+    try:
+        if override := os.environ.get(RUNTIME_DIR_VARIABLE):
+            return Path(override).absolute()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # often unset; the folder in its place is checked
             return platformdirs.user_runtime_path(DISTRIBUTION)
-        except OSError as error:
-            hint = f"set {RUNTIME_DIR_VARIABLE} to a folder of yours"
-            raise EngineError(f"no folder for the engine's socket: {error}", hint, "unavailable") from error
+    except OSError as error:
+        hint = f"set {RUNTIME_DIR_VARIABLE} to a folder of yours"
+        raise EngineError(f"no folder for the engine's socket: {error}", hint, "unavailable") from error
 
 
 def make_private(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import NoReturn
 
 
@@ -20,3 +21,14 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(message, hint=f"see `{self.prog} --help`")
+
+
+def whole_number(low: int, high: int) -> Callable[[str], int]:
+    """The `type` of an argument that is a whole number within bounds."""
+
+    def parse(text: str) -> int:
+        if not text.isdecimal() or len(text) > 20 or not low <= int(text) <= high:
+            raise argparse.ArgumentTypeError(f"a whole number from {low} to {high} is needed, not {text!r}")
+        return int(text)
+
+    return parse

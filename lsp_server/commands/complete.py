@@ -10,13 +10,14 @@ import asyncio
 import dataclasses
 import json
 import os
+import re
 from collections.abc import Sequence
 
 from diffusion.api import Draft, FillRequest, Result
 from lsp_server.commands import render, session
 from lsp_server.commands.source import STDIN, Place, place_at
 from lsp_server.context import Budget, Nothing, build_request, parse
-from lsp_server.usage import Parser, UsageError
+from lsp_server.usage import Parser, UsageError, whole_number
 
 EPILOG = """\
 examples:
@@ -31,9 +32,9 @@ The cursor stands before the character in COLUMN; one column past the line's las
 
 def main(argv: Sequence[str]) -> int:
     """Complete once and print it. Raises UsageError, EngineError."""
-    # With a space in it, argparse does not take "-:12:9" for an option.
+    # With a space before it, argparse does not take "-:12:9" for an option.
     arguments = _parser().parse_args([f" {word}" if word.startswith(f"{STDIN}:") else word for word in argv])
-    place = place_at(arguments.place.lstrip(), arguments.language)
+    place = place_at(re.sub(f"^ {STDIN}:", f"{STDIN}:", arguments.place), arguments.language)
     request = _request(place, arguments)
     drafts: list[Draft] = []
     out, err = render.consoles()
@@ -114,23 +115,19 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("place", metavar="FILE:LINE:COLUMN", help="where; both numbers from 1. FILE may be - (stdin)")
-    parser.add_argument("--n", type=_number(1, 10), default=1, help="candidates, the best first (1 to 10)")
-    parser.add_argument("--max-lines", type=_number(1, 200), help="lines of the middle at most (1: stay on the line)")
+    parser.add_argument("--n", type=whole_number(1, 10), default=1, help="candidates, the best first (1 to 10)")
     parser.add_argument(
-        "--deadline-ms", type=_number(1, 3_600_000), help="after this long the best draft is the answer"
+        "--max-lines", type=whole_number(1, 200), metavar="N", help="lines at most (1: stay on the line)"
     )
-    parser.add_argument("--seed", type=_number(0, 2**63 - 1), default=0, help="same seed, same text")
+    parser.add_argument(
+        "--deadline-ms",
+        type=whole_number(1, 3_600_000),
+        metavar="MS",
+        help="after this long the best draft is the answer",
+    )
+    parser.add_argument("--seed", type=whole_number(0, 2**63 - 1), default=0, help="same seed, same text")
     parser.add_argument("--language", default="", help="LSP language id, if the file's name does not say it")
     parser.add_argument("--steps", action="store_true", help="show the canvas after every denoising step")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     session.add_engine_arguments(parser)
     return parser
-
-
-def _number(low: int, high: int):  # type: ignore[no-untyped-def]
-    def number(text: str) -> int:
-        if not text.isdecimal() or not low <= int(text) <= high:
-            raise argparse.ArgumentTypeError(f"a whole number from {low} to {high} is needed, not {text!r}")
-        return int(text)
-
-    return number

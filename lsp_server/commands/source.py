@@ -69,9 +69,16 @@ def _read(name: str, shown: str) -> bytes:
             raise UsageError(f"{shown} is not an ordinary file", f"pipe it in: midfill complete {STDIN}:LINE:COLUMN")
         return path.read_bytes()
     except FileNotFoundError:
-        raise UsageError(f"there is no file {shown}", f"looked for it from {Path.cwd()}") from None
+        raise UsageError(f"there is no file {shown}", _looked_from()) from None
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {shown}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _looked_from() -> str:
+    try:
+        return f"looked for it from {Path.cwd()}"
+    except FileNotFoundError:
+        return "the working directory has been deleted: change into another one"
 
 
 def _decode(data: bytes, shown: str) -> str:
