@@ -99,6 +99,20 @@ class EngineClient:
         """How the engine is now; it is started if there is none. Raises EngineError."""
         return parse_status(await self._one("GET", "/health"))
 
+    async def running(self, patience: float = ANSWER_SECONDS) -> Status | None:
+        """The status of the engine, or None if there is none; starts none. Raises EngineError for one that does
+        not answer within `patience` seconds, and for paths that cannot be used."""
+        check_private(self.paths.socket.parent)
+        health = request_lines(self.paths.socket, "GET", "/health")
+        try:
+            async with asyncio.timeout(patience), contextlib.aclosing(health):
+                return parse_status(json.loads(await anext(health)))
+        except NobodyListens:
+            return None
+        except (BrokenAnswer, Refused, TimeoutError, StopAsyncIteration, ValueError) as error:
+            hint = f"end its process; the number stands in the log {self.paths.log}"
+            raise EngineError("an engine is running but does not answer", hint, "unavailable") from error
+
     async def events(self) -> AsyncGenerator[Status, None]:
         """The status now and after every change, until the engine ends. Reading it is a lease: as long as somebody
         does, the engine does not end for lack of work. Raises EngineError."""
@@ -114,7 +128,7 @@ class EngineClient:
                 if status.state in ("ready", "busy"):
                     return status
                 if status.state == "errored":
-                    hint = f"then run `midfill engine start`; the log is {status.log}"
+                    hint = f"when that is mended, run `midfill engine start`; the log is {status.log}"
                     raise EngineError(status.detail, hint, "model")
         raise self._ended()
 
@@ -168,12 +182,8 @@ class EngineClient:
     async def _answers(self) -> bool | None:
         """True: an engine answers. False: there is none. None: neither, it may be about to end."""
         try:
-            health = request_lines(self.paths.socket, "GET", "/health")
-            async with asyncio.timeout(HEALTH_SECONDS), contextlib.aclosing(health):
-                return bool(await anext(health))
-        except NobodyListens:
-            return False
-        except (BrokenAnswer, Refused, TimeoutError):
+            return await self.running(HEALTH_SECONDS) is not None
+        except EngineError:
             return None
 
     async def _settle(self) -> None:

@@ -6,7 +6,6 @@ Knows JSON-RPC framing and the engine interface; nothing of how either is made.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -25,6 +24,7 @@ from diffusion.api import EngineError, FillRequest
 from lsp_server.commands.session import run_fill
 from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient
 from lsp_server.engine_paths import RUNTIME_DIR_VARIABLE
+from lsp_server.usage import Parser, whole_number
 
 LINES = 2_000
 SERVER = (sys.executable, "-I", "-m", "lsp_server", "lsp")
@@ -47,19 +47,21 @@ class Figures:
 
 
 def main(argv: list[str]) -> int:
-    """The command line. Returns the exit code; raises EngineError."""
-    parser = argparse.ArgumentParser(
+    """Measure and print it. Raises UsageError, EngineError."""
+    parser = Parser(
         prog="midfill bench",
         description="Measure fills in the engine and completions through the language server. An engine is started "
         "for it and ends with it. For figures that mean something, leave the machine alone meanwhile.",
     )
-    parser.add_argument("--requests", type=int, default=60, help="requests of each kind (default: %(default)s)")
+    parser.add_argument(
+        "--requests", type=whole_number(1, 10_000), default=60, help="of each kind (default: %(default)s)"
+    )
     parser.add_argument("--profile", default=DEFAULT_PROFILE, help="model profile (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="midfill-") as folder:
         os.environ[RUNTIME_DIR_VARIABLE] = folder
-        figures = asyncio.run(_measure(options.profile, max(1, options.requests)))
+        figures = asyncio.run(_measure(options.profile, options.requests))
     if options.json:
         print(json.dumps(asdict(figures)))
         return 0
@@ -74,10 +76,10 @@ def main(argv: list[str]) -> int:
 
 async def _measure(profile: str, requests: int) -> Figures:
     engine = EngineClient(profile)
-    begun = time.monotonic()
-    status = await engine.wait_ready()
-    cold = time.monotonic() - begun
     try:
+        begun = time.monotonic()
+        await engine.wait_ready()
+        cold = time.monotonic() - begun
         text = _document()
         fills, forwards = await _fills(engine, text, requests)
         server = await _Server.start()
@@ -86,7 +88,8 @@ async def _measure(profile: str, requests: int) -> Figures:
         status = await engine.status()
         await server.end()
     finally:
-        await engine.stop()
+        if await engine.running():
+            await engine.stop()
     return Figures(
         requests=requests,
         cold_start_s=cold,

@@ -11,6 +11,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,16 +25,12 @@ from diffusion.api import DISTRIBUTION, PROTOCOL_VERSION, EngineError
 from grammars.languages import grammar, languages
 from lsp_server.commands import render
 from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient
-from lsp_server.engine_paths import EnginePaths, check_private, engine_paths, last_line
+from lsp_server.engine_paths import RUNTIME_DIR_VARIABLE, EnginePaths, engine_paths, last_line, make_private
 from lsp_server.usage import Parser
 
 Verdict = Literal["ok", "warn", "fail"]
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 CHILD_SECONDS = 120
-PACKAGES = (
-    "pygls", "lsprotocol", "httpx", "tree-sitter", "torch", "transformers", "optimum-quanto", "starlette", "uvicorn",
-    "filelock", "platformdirs", "psutil", "rich",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +70,7 @@ def _checks(profile: str) -> Iterator[Check]:
     yield from _grammars()
     yield from _model(profile)
     try:
-        paths = engine_paths(profile)
-        yield from _engine(paths, profile)
+        yield from _engine(engine_paths(profile), profile)
     except EngineError as error:
         yield Check(name="runtime folder", verdict="fail", value=error.message, hint=error.hint)
     yield Check(name="state folder", value=str(platformdirs.user_state_path(DISTRIBUTION)))
@@ -82,7 +78,8 @@ def _checks(profile: str) -> Iterator[Check]:
 
 
 def _packages() -> Check:
-    versions = {name: _version(name) for name in PACKAGES}
+    needed = [name for name in importlib.metadata.requires(DISTRIBUTION) or [] if "extra ==" not in name]
+    versions = {name: _version(name) for name in (re.split(r"[^\w.-]", text)[0] for text in needed)}
     if missing := [name for name, version in versions.items() if not version]:
         hint = "install midfill again, in an environment of its own"
         return Check(name="packages", verdict="fail", value=f"missing: {', '.join(missing)}", hint=hint)
@@ -121,7 +118,10 @@ def _model(profile: str) -> Iterator[Check]:
 def _facts(profile: str) -> dict[str, Any]:
     command = [sys.executable, "-I", "-m", "diffusion.facts", profile]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=CHILD_SECONDS, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=CHILD_SECONDS, stdin=subprocess.DEVNULL,
+            cwd=sys.prefix,  # torch cannot be loaded in a folder that has been deleted
+        )  # fmt: skip
         facts: dict[str, Any] = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         failed = {"error": f"no answer within {CHILD_SECONDS} s", "hint": "is the machine busy?"}
@@ -135,13 +135,13 @@ def _facts(profile: str) -> dict[str, Any]:
 
 def _engine(paths: EnginePaths, profile: str) -> Iterator[Check]:
     folder = paths.socket.parent
-    check_private(folder)
-    writable = not folder.exists() or os.access(folder, os.W_OK | os.X_OK)
+    make_private(folder)
+    writable = os.access(folder, os.W_OK | os.X_OK)
     yield Check(
         name="runtime folder",
         verdict="ok" if writable else "fail",
         value=str(folder),
-        hint="" if writable else "make it writable, or set MIDFILL_RUNTIME_DIR to a folder of yours",
+        hint="" if writable else f"make it writable, or set {RUNTIME_DIR_VARIABLE} to a folder of yours",
     )
     yield Check(name="socket", value=str(paths.socket))
     yield asyncio.run(_running(profile))
@@ -150,13 +150,12 @@ def _engine(paths: EnginePaths, profile: str) -> Iterator[Check]:
 
 
 async def _running(profile: str) -> Check:
-    client = EngineClient(profile, start=False)
     try:
-        status = await client.status()
-    except EngineError:
+        status = await EngineClient(profile).running()
+    except EngineError as error:
+        return Check(name="engine", verdict="fail", value=error.message, hint=error.hint)
+    if status is None:
         return Check(name="engine", value="not running; it starts when it is needed")
-    finally:
-        await client.close()
     if status.state == "errored":
         hint = "then `midfill engine stop`, so that the next request tries again"
         return Check(name="engine", verdict="fail", value=status.detail, hint=hint)

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from diffusion.api import EngineError, Status, to_json
+from diffusion.api import Status, to_json
 from lsp_server.commands import render
 from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient, engine_command
-from lsp_server.engine_paths import check_private, make_private
+from lsp_server.engine_paths import make_private
 from lsp_server.usage import Parser
 
 EPILOG = """\
@@ -45,11 +45,12 @@ def _start(arguments: argparse.Namespace, out: Console, err: Console) -> int:
     client = EngineClient(arguments.profile, idle=arguments.idle)
     if arguments.foreground:
         make_private(client.paths.socket.parent)
+        os.chdir(client.paths.socket.parent)
         command = engine_command(client.paths, arguments.profile, arguments.idle)
         os.execv(command[0], [*command, "--foreground"])
 
     async def start() -> Status:
-        if (running := await _running(arguments.profile)) and running.state == "errored":
+        if (running := await client.running()) and running.state == "errored":
             await client.stop()  # what kept it from loading may have been put right
         with err.status("starting the engine") as shown:
             try:
@@ -64,9 +65,10 @@ def _start(arguments: argparse.Namespace, out: Console, err: Console) -> int:
 
 async def _status(profile: str, as_json: bool, out: Console) -> int:
     """Exit code 0: an engine runs; 1: none does, or its model could not be loaded."""
-    status = await _running(profile)
+    client = EngineClient(profile)
+    status = await client.running()
     if as_json:
-        log = str(EngineClient(profile).paths.log)
+        log = str(client.paths.log)
         print(json.dumps(to_json(status or Status(state="stopped", model=profile, log=log))))
     elif status:
         _print_status(status, out)
@@ -76,29 +78,17 @@ async def _status(profile: str, as_json: bool, out: Console) -> int:
 
 
 async def _stop(profile: str, out: Console) -> int:
-    status = await _running(profile)
+    client = EngineClient(profile, start=False)
+    status = await client.running()
     if status is None:
         out.print(f"no engine is running for the profile {profile}")
         return 0
-    client = EngineClient(profile, start=False)
     try:
         await client.stop()
     finally:
         await client.close()
     out.print(f"stopped (process {status.pid})")
     return 0
-
-
-async def _running(profile: str) -> Status | None:
-    """The status of the engine that runs, or None. Starts nothing. Raises EngineError for paths that cannot be used."""
-    client = EngineClient(profile, start=False)
-    check_private(client.paths.socket.parent)
-    try:
-        return await client.status()
-    except EngineError:
-        return None
-    finally:
-        await client.close()
 
 
 def _print_status(status: Status, out: Console) -> None:

@@ -95,6 +95,7 @@ def test_foreground_runs_in_this_process_until_interrupted(home: Path) -> None:
 def test_foreground_becomes_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     executed: list[list[str]] = []
     monkeypatch.setattr(os, "execv", lambda path, words: executed.append([path, *words]))
+    monkeypatch.setattr(os, "chdir", lambda folder: None)
     monkeypatch.setattr(engine, "_print_status", lambda status, out: None)
     midfill(["engine", "start", "--foreground", "--idle", "7", *PROFILE])
     (words,) = executed
@@ -116,6 +117,7 @@ def test_doctor_with_and_without_an_engine(home: Path, monkeypatch: pytest.Monke
     assert midfill(["doctor", "--json", *PROFILE]) == 0
     checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)["checks"]}
     assert checks["engine"]["value"].startswith("ready, fake on cpu")
+    assert "torch 2" in checks["packages"]["value"] and "pytest" not in checks["packages"]["value"]
     assert {"midfill", "python", "packages", "torch", "weights", "socket", "log", "state folder"} <= checks.keys()
 
 
