@@ -47,8 +47,10 @@ def native(request: FillRequest, vocabulary: Vocabulary, profile: ModelProfile) 
     held_back = _held_back(prefix)
     lines = _lines(prefix[: len(prefix) - len(held_back)])
     layout = profile.layout
-    # The window's share is fixed, or it would move whenever the context changes its length.
-    first = window_start([len(vocabulary.encode_line(line)) for line in lines], layout.encoder - layout.context - 4)
+    # The window's share is fixed, or it would move whenever the context changes its length. The line being typed takes
+    # no part in it, since its ids come and go.
+    sizes = [len(vocabulary.encode_line(line)) for line in lines[:-1]]
+    first = window_start(sizes, layout.encoder - layout.context - 4)
     window = "".join(lines[first:]).removeprefix("\n") if first else "".join(lines)
     visible = set(window.split("\n"))
     texts = [item.text for item in request.context if item.text.rstrip() not in visible]

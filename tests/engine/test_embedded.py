@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from diffusion import engine as engines
-from diffusion import model
+from diffusion import layouts, model
 from diffusion.api import EngineError, FillRequest, Result
 from diffusion.engine import ResidentEngine
+from diffusion.kv_cache import KeyValueCache
 from diffusion.profiles import load_profile
 from diffusion.training.evaluate import Cut
 from diffusion.training.examples import rest_of_line
@@ -102,14 +103,18 @@ def test_a_fill_takes_few_decoder_calls(embedded: ResidentEngine) -> None:
     assert sum(forwards) / len(forwards) < 8
 
 
-def test_typing_encodes_few_ids_per_character(embedded: ResidentEngine) -> None:
+def test_typing_encodes_few_ids_per_character() -> None:
+    """Counted in ids, as the cache counts them: what is not in common with the encoder ids of the keystroke before."""
+    vocabulary = engines.Vocabulary(PROFILE.weights / "tokenizer.json", PROFILE.specials)
     text = (ROOT / "grammars" / "syntax.py").read_text(encoding="utf-8")
+    cache = KeyValueCache([])
     encoded = 0
-    for end in range(2000, 2201):
-        cut = Cut(language="python", path="a.py", prefix=text[:end], middle="", suffix=text[end:])
-        cost = fill(embedded, cut, steps=1, client="typist").cost
-        encoded += cost.encoded if end > 2000 else 0
-    assert encoded / 200 < 3
+    for end in range(1500, 2501):
+        request = FillRequest(id="1", language="python", path="a.py", prefix=text[:end], suffix=text[end:])
+        ids = layouts.native(request, vocabulary, PROFILE).encoder
+        encoded += len(ids) - cache.reuse(ids) if end > 1500 else 0
+        cache.ids = list(ids)
+    assert encoded / 1000 < 3
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "not safetensors", "other shape"])
