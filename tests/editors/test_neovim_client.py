@@ -12,10 +12,12 @@ from .neovim import CLIENT, Neovim
 
 pytestmark = pytest.mark.slow
 
+HELP = CLIENT / "doc" / "midfill.txt"
+
 
 def use_keys_of_help(neovim: Neovim) -> None:
     """Run the set-up that the help shows, keys and all."""
-    help_text = (CLIENT / "doc" / "midfill.txt").read_text()
+    help_text = HELP.read_text()
     (setup,) = re.findall(r"\*midfill-setup\*\n>lua\n(.*?)\n<\n", help_text, re.DOTALL)
     neovim.lua(setup)
 
@@ -127,11 +129,24 @@ def test_the_state_of_the_server_is_there_for_status_lines(new_neovim: NewNeovim
     neovim = new_neovim(text="\n")
     neovim.wait(lambda: neovim.lua("return (vim.g.midfill_status or {}).state") == "ready")
     assert neovim.lua("return vim.g.midfill_status.model") == "scripted"
+    (expression,) = re.findall(r"'statusline':\n>vim\n +(.*)\n<", HELP.read_text())
+    assert neovim.nvim.api.eval_statusline(expression, {})["str"] == "ready"
+
+
+def test_ghost_text_looks_like_a_comment_unless_the_colour_scheme_says_otherwise(new_neovim: NewNeovim) -> None:
+    neovim = new_neovim(text="\n")
+    link = "return vim.api.nvim_get_hl(0, { name = 'ComplHint' }).link"
+    assert neovim.lua(link) == "Comment"
+    neovim.nvim.command("colorscheme habamax")
+    assert neovim.lua(link) == "Comment"
+    neovim.nvim.command("highlight! link ComplHint Todo")
+    neovim.nvim.command("doautocmd ColorScheme")
+    assert neovim.lua(link) == "Todo"
 
 
 def test_the_help_is_found_and_every_link_has_a_target(new_neovim: NewNeovim, tmp_path: Path) -> None:
     neovim = new_neovim(text="\n")
-    text = (CLIENT / "doc" / "midfill.txt").read_text()
+    text = HELP.read_text()
     copy = tmp_path / "client" / "doc"  # :helptags writes a file beside the help.
     copy.mkdir(parents=True)
     (copy / "midfill.txt").write_text(text)

@@ -5,9 +5,11 @@ if vim.g.loaded_midfill then
 end
 vim.g.loaded_midfill = true
 
+--- Neovim links the group of ghost text to `NonText`, which can hardly be read in many colour schemes.
 local function set_highlight()
-  vim.api.nvim_set_hl(0, 'ComplHint', { default = true, link = 'NonText' })
-  vim.api.nvim_set_hl(0, 'ComplHintMore', { default = true, link = 'MoreMsg' })
+  if vim.api.nvim_get_hl(0, { name = 'ComplHint' }).link == 'NonText' then
+    vim.api.nvim_set_hl(0, 'ComplHint', { link = 'Comment' })
+  end
 end
 
 local group = vim.api.nvim_create_augroup('midfill', {})
