@@ -171,25 +171,13 @@ def test_undo_takes_back_exactly_what_was_accepted(new_neovim: NewNeovim) -> Non
     neovim.wait(lambda: neovim.lines()[2:4] == ["        b()", "        c()"])
 
 
-def test_a_workspace_with_packages_of_our_names_runs_no_code(
-    new_neovim: NewNeovim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    project = tmp_path / "project"
-    marker = tmp_path / "marker"
-    poison = f"open({str(marker)!r}, 'a').write(__file__)\n"
-    for name in ("diffusion", "grammars", "lsp_server", "asyncio", "pygls"):
-        (project / name).mkdir(parents=True)
-        for file in ("__init__.py", "__main__.py", "api.py", "server.py", "parser.py"):
-            (project / name / file).write_text(poison)
-    (project / "sitecustomize.py").write_text(poison)
-    monkeypatch.chdir(project)
+def test_a_workspace_with_packages_of_our_names_runs_no_code(new_neovim: NewNeovim, poisoned: Path) -> None:
     neovim = new_neovim({"after": "x = ", "fill": "1"}, text="\n")
-    assert Path(neovim.nvim.call("getcwd")).samefile(project)
     neovim.type("ix = ")
     neovim.wait_ghost("1")
     (server,) = neovim.servers()
-    assert Path(server.cwd()).samefile(project)
-    assert not marker.exists(), f"code of the workspace ran: {marker.read_text()}"
+    assert Path(server.cwd(), "diffusion", "api.py").exists()
+    assert not poisoned.exists(), f"code of the workspace ran: {poisoned.read_text()}"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL")

@@ -48,7 +48,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EngineCl
             process.kill()
 
 
-def test_the_embedded_model_completes_in_neovim(engine: EngineClient, new_neovim: NewNeovim) -> None:
+def test_the_embedded_model_completes_in_neovim(engine: EngineClient, new_neovim: NewNeovim, poisoned: Path) -> None:
     neovim = new_neovim(text=PATTERN, engine="auto", settings={"minConfidence": 0, "deadlineMs": 20_000})
     neovim.wait(lambda: neovim.lua("return (vim.g.midfill_status or {}).state") == "ready")
     neovim.type("Go")
@@ -66,6 +66,7 @@ def test_the_embedded_model_completes_in_neovim(engine: EngineClient, new_neovim
     status = asyncio.run(engine.status())
     assert (status.model, status.clients) == ("embedded", 1)
     assert status.requests > 0
+    assert not poisoned.exists(), f"code of the workspace ran: {poisoned.read_text()}"
 
 
 def test_the_engine_can_be_stopped_while_an_editor_is_open(engine: EngineClient, new_neovim: NewNeovim) -> None:
