@@ -18,7 +18,7 @@ from typing import Any, cast
 from lsprotocol import converters, types
 from pygls.exceptions import JsonRpcInvalidParams
 from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCResponseMessage, LanguageServerProtocol
-from pygls.protocol.language_server import _prepare_command_arguments, lsp_method
+from pygls.protocol.language_server import lsp_method
 
 from lsp_server import convert
 from lsp_server.documents import Document, Encoding
@@ -95,9 +95,11 @@ class Protocol(LanguageServerProtocol):
 
     def _structured(self, message: dict[str, Any], method: str) -> Any:
         known = self.get_message_type(method)
-        if known is not None:
-            return self._converter.structure(message, known)
         params = message.get("params")
+        if known is not None:
+            if method == types.INITIALIZED and params is None:  # Some clients leave out what is empty anyway.
+                message = message | {"params": {}}
+            return self._converter.structure(message, known)
         if "id" in message:
             return JsonRPCRequestMessage(id=message["id"], method=method, jsonrpc="2.0", params=params)
         return JsonRPCNotification(method=method, jsonrpc="2.0", params=params)
@@ -174,15 +176,15 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     async def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Any:  # type: ignore[override]
-        """A plain coroutine, so that cancelling the request cancels the command."""
+        """A plain coroutine, so that cancelling the request cancels the command. Arguments stay plain JSON."""
         handler = self.fm.commands.get(params.command)
         if handler is None:
             raise JsonRpcInvalidParams(f"unknown command {params.command}")
         try:
-            args, kwargs = _prepare_command_arguments(handler, params, self._converter)
-        except Exception as error:
-            raise JsonRpcInvalidParams(_first_line(error)) from error
-        result = handler(*args, **kwargs)
+            call = inspect.signature(handler).bind(*(params.arguments or ()))
+        except TypeError as error:
+            raise JsonRpcInvalidParams(f"{params.command}: {error}") from error
+        result = handler(*call.args)
         return await result if inspect.isawaitable(result) else result
 
 

@@ -192,5 +192,7 @@ def _take_standard_streams() -> tuple[int, int]:
     in_fd, out_fd = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    for fd in (in_fd, out_fd):
+        os.set_blocking(fd, True)  # Whoever starts us may have it otherwise, and that reads as an end.
     sys.stdout = sys.stderr
     return in_fd, out_fd

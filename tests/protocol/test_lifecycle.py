@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,13 @@ async def test_initialize_says_what_the_server_can_do() -> None:
         assert capabilities["textDocumentSync"]["change"] == 2
         assert "triggerCharacters" in capabilities["completionProvider"]
         assert capabilities["positionEncoding"] == "utf-16"
+
+
+async def test_initialized_may_come_without_params() -> None:
+    async with server() as client:
+        await client.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}})
+        client.notify("initialized")
+        assert (await client.notification("midfill/status"))["state"] == "ready"
 
 
 async def test_exit_without_shutdown_is_an_error() -> None:
@@ -139,6 +147,26 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
     assert process.stderr is not None
     assert process.stderr.read() == b""
     process.wait(60)
+
+
+def test_streams_that_do_not_block_are_no_end(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text("[]")
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    process = subprocess.Popen([midfill(), "lsp", "--engine", f"scripted:{script}"], stdin=theirs, stdout=theirs)
+    theirs.close()
+    with process, ours:
+        params = {"processId": None, "rootUri": None, "capabilities": {}}
+        for number, message in enumerate(({"method": "initialize", "params": params}, {"method": "shutdown"})):
+            body = json.dumps({"jsonrpc": "2.0", "id": number} | message).encode()
+            ours.sendall(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+            answer = b""
+            while b'"id": %d' % number not in answer:
+                answer += (piece := ours.recv(65536))
+                assert piece, "the server has ended"
+        ours.shutdown(socket.SHUT_WR)
+        assert process.wait(60) == 0
 
 
 def test_editors_may_pass_stdio_and_their_process_id(tmp_path: Path) -> None:

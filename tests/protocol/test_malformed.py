@@ -10,6 +10,8 @@ import pytest
 
 from .client import Client, RpcError, server, within
 
+COMMAND = "workspace/executeCommand"
+
 
 @pytest.fixture
 async def client() -> AsyncIterator[Client]:
@@ -21,11 +23,11 @@ async def client() -> AsyncIterator[Client]:
         assert await started.shutdown() == 0
 
 
-async def code_of(client: Client, message: dict[str, Any]) -> int:
+async def error_of(client: Client, message: dict[str, Any]) -> dict[str, Any]:
     future = client.expect(message["id"])
     client.send(message)
-    code: int = (await within(future))["error"]["code"]
-    return code
+    error: dict[str, Any] = (await within(future))["error"]
+    return error
 
 
 async def test_what_is_no_message_gets_an_error_without_id(client: Client) -> None:
@@ -64,13 +66,20 @@ async def test_malformed_requests_get_an_error_with_their_id(client: Client) -> 
         (-32602, {"method": inline, "params": good | {"position": {"line": -1, "character": 0}}}),
         (-32602, {"method": inline, "params": good | {"position": {"line": 1e300, "character": 0}}}),
         (-32602, {"method": inline, "params": good | {"textDocument": 3}}),
-        (-32602, {"method": "workspace/executeCommand", "params": {"command": "no.such"}}),
-        (-32602, {"method": "workspace/executeCommand", "params": {"command": "midfill.why", "arguments": [1, 2]}}),
+        (-32602, {"method": COMMAND, "params": {"command": "no.such"}}),
+        (-32602, {"method": COMMAND, "params": {"command": "midfill.why", "arguments": [1, 2]}}),
         (-32600, {"method": "initialize", "params": {"processId": None, "rootUri": None, "capabilities": {}}}),
     ]
     for number, (code, body) in enumerate(wrong):
         message = {"jsonrpc": "2.0", "id": f"wrong {number}"} | body
-        assert await code_of(client, message) == code, body
+        assert (await error_of(client, message))["code"] == code, body
+
+
+async def test_commands_take_the_arguments_that_they_have(client: Client) -> None:
+    for arguments in ({}, {"arguments": []}, {"arguments": None}):
+        assert "nothing has been asked" in await client.request(COMMAND, {"command": "midfill.why"} | arguments)
+    message = {"jsonrpc": "2.0", "id": 1, "method": COMMAND, "params": {"command": "midfill.why", "arguments": [1]}}
+    assert "too many positional arguments" in (await error_of(client, message))["message"]
 
 
 async def test_a_custom_request_may_come_without_params(client: Client) -> None:
