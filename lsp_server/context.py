@@ -94,8 +94,8 @@ def build_request(
     return FillRequest(
         id=request_id,
         client=client,
-        language=language,
-        path="/".join(path.replace("\\", "/").split("/")[-2:]),
+        language=without_surrogates(language),
+        path=without_surrogates("/".join(path.replace("\\", "/").split("/")[-2:])),
         prefix=seen.prefix,
         suffix=seen.suffix,
         context=tuple(_context(document.text, around, budget)),

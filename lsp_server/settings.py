@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import reprlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +56,7 @@ def read(body: Any, base: Settings) -> tuple[Settings, tuple[str, ...]]:
     if body is None or body == []:
         return base, ()
     if not isinstance(body, dict):
-        return base, (f"the settings must be an object, not {_kind(body)}",)
+        return base, (f"the settings must be an object, not {reprlib.repr(body)}",)
     values: dict[str, Any] = {}
     problems = []
     for field in dataclasses.fields(Settings):
@@ -64,31 +65,28 @@ def read(body: Any, base: Settings) -> tuple[Settings, tuple[str, ...]]:
             continue
         checked, problem = _check(field.name, value, getattr(Settings(), field.name))
         if problem:
-            problems.append(f"{_camel(field.name)} {problem}; using {getattr(base, field.name)!r}")
+            problems.append(f"setting {_camel(field.name)} must be {problem}; using {getattr(base, field.name)!r}")
         else:
             values[field.name] = checked
     return dataclasses.replace(base, **values), tuple(problems)
 
 
 def _check(name: str, value: Any, default: Any) -> tuple[Any, str]:
-    """The value in the type of its default, or why it cannot be used."""
+    """The value in the type of its default, or what it must be and is not."""
+    shown = reprlib.repr(value)
     if isinstance(default, bool):
-        return (value, "") if isinstance(value, bool) else (None, f"must be true or false, not {value!r}")
+        return (value, "") if isinstance(value, bool) else (None, f"true or false, not {shown}")
     if isinstance(default, tuple):
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value), ""
-        return None, f"must be a list of texts, not {value!r}"
+        return None, f"a list of texts, not {shown}"
     low, high = RANGES[name]
     whole = isinstance(default, int)
     number = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
     if number and (not whole or value == int(value)):
         return (int(value) if whole else float(value)), ""
-    return None, f"must be a {'whole ' if whole else ''}number from {low:g} to {high:g}, not {value!r}"
+    return None, f"a {'whole ' if whole else ''}number from {low:g} to {high:g}, not {shown}"
 
 
 def _camel(name: str) -> str:
     return re.sub("_([a-z])", lambda match: match.group(1).upper(), name)
-
-
-def _kind(value: Any) -> str:
-    return {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}[type(value)]

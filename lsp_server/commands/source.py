@@ -36,7 +36,7 @@ def place_at(argument: str, language: str = "") -> Place:
     name = found[1]
     shown = "standard input" if name == STDIN else without_surrogates(name)
     text = _decode(_read(name, shown), shown)
-    path = "" if name == STDIN else without_surrogates(str(Path(name).absolute()))
+    path = "" if name == STDIN else str(Path(name).absolute())
     offset = offset_of(text, int(found[2]), int(found[3]), shown)
     return Place(text=text, offset=offset, path=path, language=language or language_of(path))
 

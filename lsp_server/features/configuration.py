@@ -65,4 +65,4 @@ def apply(ls: Server, body: Any) -> None:
         message = f"midfill: settings: {', '.join(changed)}"
         ls.window_log_message(types.LogMessageParams(type=types.MessageType.Info, message=message))
     for problem in problems:
-        ls.reporter.warn(f"setting {problem}")
+        ls.reporter.warn(problem)

@@ -32,6 +32,18 @@ async def test_stale_socket_and_lock_are_cleared(new_client: NewClient, home: Pa
     assert text_of(await events_of(client, ask("x"))) == "x|"
 
 
+async def test_an_engine_that_does_not_answer_is_told_from_none(new_client: NewClient, home: Path) -> None:
+    client = new_client()
+    assert await client.running() is None
+    client.paths.socket.parent.mkdir(mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(client.paths.socket))
+        listener.listen()
+        with pytest.raises(EngineError, match="does not answer") as raised:
+            await client.running(patience=0.01)
+    assert str(client.paths.log) in raised.value.hint
+
+
 def test_a_second_process_for_the_socket_ends_quietly(home: Path) -> None:
     paths = engine_paths("fake")
     paths.socket.parent.mkdir(mode=0o700)

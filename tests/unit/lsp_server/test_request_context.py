@@ -99,8 +99,8 @@ def test_nothing_is_sent_twice() -> None:
 
 
 def test_lone_surrogates_do_not_reach_the_engine() -> None:
-    made = request("x = '\ud83d' + │ '\udd26'\n")
-    (made.prefix + made.suffix).encode()
+    made = request("x = '\ud83d' + │ '\udd26'\n", language="\ud800", path="\ud800.py")
+    (made.prefix + made.suffix + made.language + made.path).encode()
     assert len(made.prefix) == len("x = '\ud83d' + ")
 
 

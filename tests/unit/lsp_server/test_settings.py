@@ -35,14 +35,16 @@ def test_a_section_may_be_wrapped_and_null_means_unset() -> None:
         ({"enabled": "no"}, "enabled"),
         ({"disabledLanguages": "python"}, "disabledLanguages"),
         ({"disabledLanguages": [1]}, "disabledLanguages"),
-        (["debounceMs"], "a list"),
-        ("off", "a text"),
+        (["debounceMs"], "an object, not ['debounceMs']"),
+        ("off" * 1000, "an object, not 'off"),
+        ({"maxLines": 10**400}, "maxLines"),
     ],
 )
 def test_a_bad_value_is_named_and_left_out(body: Any, named: str) -> None:
     settings, (problem,) = read(body, Settings(max_lines=7))
     assert settings == Settings(max_lines=7)
     assert named in problem
+    assert len(problem) < 200
 
 
 anything = st.recursive(
