@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 from transformers import DiffusionGemmaConfig
@@ -22,6 +23,9 @@ from diffusion.profiles import ModelProfile
 from diffusion.training.network import Size, parameter_shapes
 from diffusion.vocabulary import Vocabulary
 
+PREFIX = "model.decoder."
+WEIGHTS = "model.safetensors"
+
 
 def export(
     checkpoint: Path, tokenizer: Path, destination: Path, profile: ModelProfile, size: Size | None = None
@@ -29,9 +33,13 @@ def export(
     """Write the averaged weights of `checkpoint` into `destination`. Raises EngineError."""
     size = size or Size()
     try:
-        average: dict[str, Tensor] = torch.load(checkpoint, map_location="cpu", weights_only=True)["average"]
+        state = torch.load(checkpoint, map_location="cpu", weights_only=True)
         destination.mkdir(parents=True, exist_ok=True)
-        save_file(library_weights(average, size), destination / "model.safetensors")
+        save_file(
+            library_weights(state["average"], size),
+            destination / WEIGHTS,
+            metadata={name: str(value) for name, value in state["progress"].items()},
+        )
         (destination / "config.json").write_text(
             json.dumps(library_config(size, profile), indent=1) + "\n", encoding="utf-8"
         )
@@ -39,6 +47,23 @@ def export(
             shutil.copyfile(tokenizer, destination / "tokenizer.json")
     except (OSError, RuntimeError, KeyError) as error:
         raise EngineError(f"cannot export {checkpoint}: {error}") from error
+
+
+def read(folder: Path, size: Size) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Weights of an exported model by the training network's names, float32, and how far their training was.
+
+    Raises EngineError where they are missing, damaged or of another shape.
+    """
+    path = folder / WEIGHTS
+    try:
+        with safe_open(path, "pt") as file:
+            metadata: dict[str, str] = file.metadata() or {}
+            weights = {name: file.get_tensor(PREFIX + name).float() for name in parameter_shapes(size)}
+    except (OSError, SafetensorError) as error:
+        raise EngineError(f"the weights {path} cannot be continued from: {error}", "or train with --fresh") from error
+    if any(tuple(weights[name].shape) != shape for name, shape in parameter_shapes(size).items()):
+        raise EngineError(f"the weights {path} are of another shape", "train with --fresh")
+    return weights, metadata
 
 
 def resident(weights: dict[str, Tensor], size: Size, profile: ModelProfile, vocabulary: Vocabulary) -> ResidentEngine:
@@ -51,9 +76,9 @@ def resident(weights: dict[str, Tensor], size: Size, profile: ModelProfile, voca
 
 def library_weights(weights: dict[str, Tensor], size: Size, dtype: torch.dtype = torch.float16) -> dict[str, Tensor]:
     """The state dict of the library's class, decoder names only (the encoder is tied to them). Experts give zero."""
-    state = {f"model.decoder.{name}": weights[name].to(dtype).contiguous() for name in parameter_shapes(size)}
+    state = {PREFIX + name: weights[name].to(dtype).contiguous() for name in parameter_shapes(size)}
     for index in range(size.layers):
-        state[f"model.decoder.layers.{index}.experts.down_proj"] = torch.zeros(1, size.hidden, 1, dtype=dtype)
+        state[f"{PREFIX}layers.{index}.experts.down_proj"] = torch.zeros(1, size.hidden, 1, dtype=dtype)
     return state
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--run", default="run", help="name of the run, a folder in STATE (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=60.0, help="active time (default: %(default)s)")
     parser.add_argument("--cooldown", type=float, default=0.0, help="minutes of it with falling rates (default: none)")
+    parser.add_argument("--fresh", action="store_true", help="do not start from the shipped weights and tokenizer")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: %(default)s)")
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: %(default)s)")
     parser.add_argument("--warm-start-tokens", type=int, help="text tokens with the next-token loss alone, at first")
@@ -64,15 +66,19 @@ def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: Mod
 
     from diffusion.training import trainer
     from diffusion.training.evaluate import evaluate, heldout
-    from diffusion.training.export import resident
+    from diffusion.training.export import WEIGHTS, read, resident
     from diffusion.training.network import Size
     from diffusion.vocabulary import Vocabulary
 
     console = Console(stderr=True)
     trainer.use_threads(options.threads)
     tokenizer = folder / "tokenizer.json"
+    shipped = profile.weights / "tokenizer.json"
+    if not tokenizer.is_file() and not options.fresh and shipped.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(shipped, tokenizer)  # weights and tokenizer belong together
     if not tokenizer.is_file():
-        _tokenizer(tokenizer, corpus, profile, Size().vocabulary, console)
+        _tokenizer(tokenizer, corpus, profile, Size().vocabulary)
     overrides = {"warm_start_tokens": options.warm_start_tokens, "batch": options.batch}
     settings = trainer.Settings(**{name: value for name, value in overrides.items() if value is not None})
     run = trainer.Trainer(
@@ -84,8 +90,13 @@ def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: Mod
         settings=settings,
         device=options.device,
     )
-    resumed = run.load("state.pt")
-    console.print(f"{'continuing at' if resumed else 'starting'} step {run.progress.step}, folder {folder}")
+    start = "continuing"
+    if not run.load("state.pt"):
+        start = "starting"
+        if not options.fresh and (profile.weights / WEIGHTS).is_file():
+            run.continue_from(*read(profile.weights, run.network.size))
+            start = "continuing from the shipped weights"
+    console.print(f"{start} at step {run.progress.step}, folder {folder}")
     if not options.no_compile:
         trainer.compile_kernels()
     pid = folder / "pid"
@@ -120,7 +131,7 @@ def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: Mod
     return 0
 
 
-def _tokenizer(path: Path, corpus: Path, profile: ModelProfile, size: int, console: object) -> None:
+def _tokenizer(path: Path, corpus: Path, profile: ModelProfile, size: int) -> None:
     import random
 
     from diffusion.training.dataset import Corpus

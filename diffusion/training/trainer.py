@@ -126,6 +126,14 @@ class Trainer:
             ) from error
         return True
 
+    def continue_from(self, weights: dict[str, Tensor], metadata: dict[str, str]) -> None:
+        """Go on from exported weights where no checkpoint is left: the optimisers start anew."""
+        self.load_weights(weights, weights)
+        known = {name: float(metadata.get(name, 0)) for name in ("step", "text_tokens", "seconds")}
+        self.progress = Progress(
+            step=int(known["step"]), text_tokens=int(known["text_tokens"]), seconds=known["seconds"]
+        )
+
     def load_weights(self, weights: dict[str, Tensor], average: dict[str, Tensor]) -> None:
         """Take over weights by the library's names. Raises KeyError or RuntimeError where they do not fit."""
         with torch.no_grad():
