@@ -116,9 +116,13 @@ class EngineClient:
     async def events(self) -> AsyncGenerator[Status, None]:
         """The status now and after every change, until the engine ends. Reading it is a lease: as long as somebody
         does, the engine does not end for lack of work. Raises EngineError."""
-        async with contextlib.aclosing(self._lines("GET", "/v1/events")) as lines:
-            async for line in lines:
-                yield parse_status(line)
+        try:
+            async with contextlib.aclosing(self._lines("GET", "/v1/events")) as lines:
+                async for line in lines:
+                    yield parse_status(line)
+        finally:
+            for _, child in self._children:
+                child.poll()  # one that has ended stays a zombie until it is asked
 
     async def wait_ready(self, on_status: Callable[[Status], None] = lambda status: None) -> Status:
         """Wait until the model is loaded, with every status on the way. Raises EngineError, also when loading fails."""
@@ -135,12 +139,15 @@ class EngineClient:
     async def stop(self) -> None:
         """End the engine, after the request that runs, and wait until it has gone. Raises EngineError."""
         status = parse_status(await self._one("POST", "/v1/stop"))
+        deadline = time.monotonic() + STOP_SECONDS
         with contextlib.suppress(psutil.NoSuchProcess):
-            try:
-                await asyncio.to_thread(psutil.Process(status.pid).wait, STOP_SECONDS)
-            except psutil.TimeoutExpired:
-                message, hint = f"the engine has not ended after {STOP_SECONDS:.0f} s", f"kill {status.pid}"
-                raise EngineError(message, hint, "unavailable") from None
+            process = psutil.Process(status.pid)
+            # Ended, but not yet noticed by the server that started it, is a zombie.
+            while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                if time.monotonic() > deadline:
+                    message, hint = f"the engine has not ended after {STOP_SECONDS:.0f} s", f"kill {status.pid}"
+                    raise EngineError(message, hint, "unavailable")
+                await asyncio.sleep(0.02)
 
     async def close(self) -> None:
         """Nothing is held between requests. The engine stays for others, and ends when it has been idle."""
