@@ -86,13 +86,20 @@ def redundant_closers(text: str, request: FillRequest) -> tuple[tuple[int, str],
     return closed[missing:]
 
 
+def closes_angle(text: str) -> bool:
+    """Whether the text closes an angle bracket that it does not open, as far as this can be told from arrows."""
+    return text.count(">") - text.count("=>") - text.count("->") > text.count("<")
+
+
 def closers_taken_over(text: str, request: FillRequest) -> int:
     """How many characters behind the cursor the text writes itself: closers that an editor has put there. They are
     replaced, so that accepting leaves the cursor behind them."""
     rest = rest_of_line(request)
     redundant = redundant_closers(text, request)
-    if redundant and follows(rest) == "closers" and compact(text).endswith(compact(rest)):
-        return len(rest.rstrip())
+    if follows(rest) == "closers" and compact(text).endswith(compact(rest)):
+        only_separators = not rest.strip(" \t;,")
+        if redundant or only_separators or (">" in rest and closes_angle(text)):
+            return len(rest.rstrip())
     taken = last = 0
     for at, closer in redundant:
         gap = len(rest) - taken - len(rest[taken:].lstrip())

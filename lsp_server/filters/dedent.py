@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from diffusion.api import FillRequest
-from grammars.languages import language_for
-from grammars.lines import indent_of, style
+from grammars.lines import indent_of
 from lsp_server.filters.surroundings import (
     at_line_start,
+    indent_unit_of,
     lines_of,
     narrowed,
     opens_block,
@@ -49,7 +49,7 @@ def dedent(text: str, request: FillRequest) -> str:
     target = _level_of_owner(request, width, owner)
     if target is None or target >= width:
         return text
-    level = indent_of(style(request.prefix + request.suffix, language_for(request.language).indent_unit)[0])
+    level = indent_of(indent_unit_of(request)[0])
     below = next((indent_of(line) for line in later if line.strip()), 0)
     if below >= width + level:
         later = shifted(later, width - target)
@@ -74,10 +74,15 @@ def _level_of_owner(request: FillRequest, width: int, owner: re.Pattern[str]) ->
     """The indentation of the line that the text belongs to, if the cursor stands in the body below that line."""
     above = previous_line(request)
     if indent_of(above) < width:
-        return indent_of(above) if opens_block(above) and owner.match(above.strip()) else None
+        owns = opens_block(above, request.language) and owner.match(above.strip())
+        return indent_of(above) if owns else None
     if indent_of(above) > width:
         return None  # The cursor has been moved outwards already.
     for line in reversed(lines_of(request.prefix)):
         if line.strip() and indent_of(line) < width:
-            return indent_of(line) if owner.match(line.strip()) else None
+            width = indent_of(line)
+            if owner.match(line.strip()):
+                return width
+            if line.rstrip().endswith("{"):  # Only its brace ends this body.
+                return None
     return None

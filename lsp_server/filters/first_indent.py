@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from diffusion.api import FillRequest
 from grammars.languages import language_for
-from grammars.lines import indent_of, style
+from grammars.lines import indent_of
 from lsp_server.filters.surroundings import (
     at_line_start,
     goes_on,
+    indent_unit_of,
     line_before,
     narrowed,
     opens_block,
@@ -27,12 +28,12 @@ def first_indent(text: str, request: FillRequest) -> str:
     indent, body = split_indent(first)
     if not body or not at_line_start(request):
         return text
-    unit, _ = style(request.prefix + request.suffix, language_for(request.language).indent_unit)
+    unit, _ = indent_unit_of(request)
     if unit == "\t" and " " in indent:
         return text  # Spaces of no known width; the next filter makes tabs of them.
     width, cursor, level = indent_of(first), indent_of(line_before(request)), indent_of(unit)
     below = next((indent_of(line) for line in later if line.strip()), None)
-    wanted = _wanted(request, body, width, cursor, level, below if opens_block(first) else None)
+    wanted = _wanted(request, body, width, cursor, level, below if opens_block(first, request.language) else None)
     if wanted >= width:
         return text
     surplus = width - wanted
@@ -53,7 +54,8 @@ def _wanted(request: FillRequest, body: str, width: int, cursor: int, level: int
     above = previous_line(request)
     if not above:
         return width
-    deepest = indent_of(above) + (level if goes_on(above) else 0)
+    deeper = goes_on(above, request.language)
+    deepest = indent_of(above) + (level if deeper else 0)
     if language_for(request.language).block_style == "indent" and width > deepest:
         return max(deepest, cursor)
-    return cursor if added == cursor and not (goes_on(above) and indent_of(above) >= cursor) else width
+    return cursor if added == cursor and not (deeper and indent_of(above) >= cursor) else width

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diffusion.api import FillRequest
-from grammars.languages import language_for
-from grammars.lines import style
-from lsp_server.filters.surroundings import at_line_start, line_before, opens_block, split_indent
+from lsp_server.filters.surroundings import at_line_start, indent_unit_of, line_before, opens_block, split_indent
 
 STEPS = (2, 3, 4, 8)
 
@@ -38,9 +36,7 @@ AS_IS = Scale(origin=0, step=1, target=0)
 
 def indent_unit(text: str, request: FillRequest) -> str:
     first, *later = text.split("\n")
-    around = request.prefix + request.suffix
-    unit, _ = style(around, language_for(request.language).indent_unit)
-    known = bool(style(around, "")[0])
+    unit, known = indent_unit_of(request)
     if at_line_start(request):
         indent, body = split_indent(_indented(first, unit, AS_IS, 1) if known else first)
         first = (indent.rstrip(" ") if unit == "\t" else indent) + body  # A few columns are no level.
@@ -48,7 +44,8 @@ def indent_unit(text: str, request: FillRequest) -> str:
     else:
         start = _columns(split_indent(line_before(request))[0])
     widths = [_columns(split_indent(line)[0]) for line in later if line.strip()]
-    scales = _scales(start, _columns(unit), widths[0], known) if widths and opens_block(first) else iter(())
+    opens = bool(widths) and opens_block(first, request.language)
+    scales = _scales(start, _columns(unit), widths, known) if opens else iter(())
     scale = next((scale for scale in scales if all(map(scale.fits, widths))), AS_IS)
     if scale is AS_IS and not known:
         return text
@@ -56,14 +53,16 @@ def indent_unit(text: str, request: FillRequest) -> str:
     return "\n".join([first, *(_indented(line, unit, scale, level) for line in later)])
 
 
-def _scales(start: int, level: int, below: int, known: bool) -> Iterator[Scale]:
-    """What a line at column `below` may mean, below one at `start` that opens a block; the likeliest first. Where the
+def _scales(start: int, level: int, widths: list[int], known: bool) -> Iterator[Scale]:
+    """What the columns of lines may mean, below one at `start` that opens a block; the likeliest first. Where the
     document has no indentation yet, any deeper column is as good as any other."""
+    below = widths[0]
     if below == start + level or (not known and below > start):
         yield AS_IS
     if below - start in STEPS:
         yield Scale(origin=start, step=below - start, target=start)
-    if below in STEPS and below <= start:
+    # Written from column 0 on: the block's end stands there, or its first line no deeper than the one above it.
+    if below in STEPS and (below <= start or 0 in widths):
         yield Scale(origin=0, step=below, target=start)
     depth = start // level + 1
     if below % depth == 0 and below // depth in STEPS:

@@ -7,9 +7,12 @@ import re
 from diffusion.api import FillRequest
 from grammars.languages import language_for
 from grammars.lines import follows, indent_of
+from lsp_server.filters.brackets import closes_angle
 from lsp_server.filters.surroundings import WORD, Rejected, at_line_start, compact, following_lines, rest_of_line
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+# Brackets of their own may end another block than the one that ends below; comments and long strings do not nest.
+_PROOF = re.compile(r"\w|\*/|-->|\"\"\"|\'\'\'")
 
 
 def repeats_suffix(text: str, request: FillRequest) -> str | Rejected:
@@ -17,7 +20,7 @@ def repeats_suffix(text: str, request: FillRequest) -> str | Rejected:
     behind = follows(rest)
     if behind == "code":
         return _without_rest(text, rest)
-    return _without_lines(text, request) if behind == "nothing" else text
+    return _without_lines(text, request, rest)
 
 
 def _without_rest(text: str, rest: str) -> str:
@@ -29,27 +32,29 @@ def _without_rest(text: str, rest: str) -> str:
         whole = tail == ahead
         started = len(tail) > 1 and tail == ahead[: len(tail)]
         doubled = len(tail) == 1 and tail == ahead[:1] and WORD.match(tail[0]) and not text[-1].isspace()
-        if whole or started or (doubled and rest[:1].isspace()):
+        angle = tail == [">"] == ahead[:1] and closes_angle(text)
+        if whole or started or angle or (doubled and rest[:1].isspace()):
             start = token.start()
             return text[:start].rstrip() if rest[:1].isspace() else text[:start]
     return text
 
 
-def _without_lines(text: str, request: FillRequest) -> str | Rejected:
-    """The text without lines that are the next lines of the document."""
+def _without_lines(text: str, request: FillRequest, rest: str) -> str | Rejected:
+    """The text without lines that are the next lines of the document; before them, it has to write the closers that
+    are the rest of the cursor's line."""
     below = following_lines(request)
     lines = text.split("\n")
     by_indent = language_for(request.language).block_style == "indent"
     for first in range(0 if at_line_start(request) else 1, len(lines)):
         same = _same_lines([line for line in lines[first:] if line.strip()], below, by_indent)
-        if lines[first].strip() and same:
-            kept = "\n".join(lines[:first])
+        kept = "\n".join(lines[:first])
+        if lines[first].strip() and same and compact(kept).endswith(compact(rest)):
             return kept if kept.strip() else Rejected(reason="it repeats the next line")
     return text
 
 
 def _same_lines(ours: list[str], theirs: list[str], by_indent: bool) -> bool:
-    """Whether our lines are the first of theirs, or two of them are at least. Closers alone prove nothing."""
+    """Whether our lines are the first of theirs, or two of them are at least."""
     same = 0
     for our, their in zip(ours, theirs, strict=False):
         if compact(our) != compact(their):
@@ -59,4 +64,4 @@ def _same_lines(ours: list[str], theirs: list[str], by_indent: bool) -> bool:
             break
         same += 1
     whole = same == min(len(ours), len(theirs)) or same > 1
-    return whole and any(WORD.search(line) for line in ours[:same])
+    return whole and any(_PROOF.search(line) for line in ours[:same])

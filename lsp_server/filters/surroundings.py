@@ -6,10 +6,18 @@ import re
 from dataclasses import dataclass
 
 from diffusion.api import FillRequest
-from grammars.lines import indent_of
+from grammars.languages import language_for
+from grammars.lines import indent_of, style
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 WORD = re.compile(r"\w")
+_OPENS = re.compile(r"(?:[:{(\[]|=>|->|\b(?:do|then|else|begin)|\bdo\s*\|[^|]*\|)\s*\Z")
+# Where blocks end with a word, they begin with one, which stands at the line's start.
+_BLOCK_WORDS = {
+    "ruby": re.compile(r"\s*(?:if|elsif|unless|while|until|for|def|class|module|case|when|rescue|ensure)\b"),
+    "lua": re.compile(r"\s*(?:(?:local\s+)?function|repeat)\b"),
+    "julia": re.compile(r"\s*(?:if|elseif|for|while|function|(?:mutable\s+)?struct|module|try|catch|let|macro)\b"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,14 +68,24 @@ def split_indent(line: str) -> tuple[str, str]:
     return line[: len(line) - len(body)], body
 
 
-def opens_block(line: str) -> bool:
+def indent_unit_of(request: FillRequest) -> tuple[str, bool]:
+    """The document's unit of indentation, and whether it shows one: also by the white space before the cursor."""
+    around = f"{request.prefix}x{request.suffix}"
+    shown = style(around, "")[0]
+    return style(around, language_for(request.language).indent_unit)[0], bool(shown)
+
+
+def opens_block(line: str, language: str) -> bool:
     """Whether the next line has to be deeper."""
-    return line.rstrip().endswith((":", "{", "(", "[", "=>", "->", "do", "then"))
+    if _OPENS.search(line):
+        return True
+    word = _BLOCK_WORDS.get(language)
+    return bool(word and word.match(line)) and not line.rstrip().endswith(("end", ";"))
 
 
-def goes_on(line: str) -> bool:
+def goes_on(line: str, language: str) -> bool:
     """Whether the next line may be deeper: the line opens a block, or ends in the middle of something."""
-    return opens_block(line) or line.rstrip().endswith((",", "=", "\\", "|", "&", "+"))
+    return opens_block(line, language) or line.rstrip().endswith((",", "=", "\\", "|", "&", "+"))
 
 
 def narrowed(indent: str, width: int) -> str:
