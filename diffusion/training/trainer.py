@@ -44,7 +44,7 @@ class Settings:
     adam_rate: float = 0.003
     weight_decay: float = 0.01
     warmup: int = 100
-    average: float = 0.998
+    average: float = 0.99
     warm_start_tokens: int = 6_000_000
     next_token_share: float = 0.5
     loss_rows: int = 2048
@@ -277,8 +277,9 @@ def compile_kernels() -> None:
 
 
 def use_threads(count: int) -> None:
-    """Use `count` threads for everything."""
+    """Use `count` threads for everything, and the engine's precision for what is evaluated on the way."""
     torch.set_num_threads(count)
+    torch.set_float32_matmul_precision("medium")
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
