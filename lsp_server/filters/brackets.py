@@ -78,12 +78,15 @@ def redundant_closers(text: str, request: FillRequest) -> tuple[tuple[int, str],
     """The closers of a text that close what the suffix closes anyway, with their offsets in the text."""
     before = balance(request.prefix, request.language)
     quote = before.quote
-    closed = balance(text, request.language, quote=quote).closed
+    inside = balance(text, request.language, quote=quote)
+    closed = inside.closed
     if not closed:
         return ()
-    provided = len(balance(request.suffix, request.language, quote=quote).closed)
-    missing = max(0, len(before.opened) - provided)
-    return closed[missing:]
+    behind = balance(request.suffix, request.language, quote=quote).closed
+    missing = len(before.opened) + len(inside.opened) - len(behind)
+    if quote and closed[0][1] == quote and (not behind or behind[0][1] != quote):
+        missing = max(1, missing)  # Nothing behind the cursor ends the string.
+    return closed[max(0, missing) :]
 
 
 def closes_angle(text: str) -> bool:

@@ -1,6 +1,7 @@
 """Gives the lines of a text the document's indentation: tabs or spaces, so many for a level, from its own level on.
 
-Only what is clear is changed: the line below a first line that opens a block says how the text indents.
+Only what is clear is changed: the line below a first line that opens a block says how the text indents. Where the
+cursor's line or the document has tabs and spaces, nothing is clear.
 """
 
 from __future__ import annotations
@@ -37,12 +38,15 @@ AS_IS = Scale(origin=0, step=1, target=0)
 def indent_unit(text: str, request: FillRequest) -> str:
     first, *later = text.split("\n")
     unit, known = indent_unit_of(request)
+    given = split_indent(line_before(request))[0]
+    if given.strip(unit[0]) or _mixes(request):
+        return text
     if at_line_start(request):
         indent, body = split_indent(_indented(first, unit, AS_IS, 1) if known else first)
         first = (indent.rstrip(" ") if unit == "\t" else indent) + body  # A few columns are no level.
         start = _columns(split_indent(first)[0])
     else:
-        start = _columns(split_indent(line_before(request))[0])
+        start = _columns(given)
     widths = [_columns(split_indent(line)[0]) for line in later if line.strip()]
     opens = bool(widths) and opens_block(first, request.language)
     scales = _scales(start, _columns(unit), widths, known) if opens else iter(())
@@ -51,6 +55,13 @@ def indent_unit(text: str, request: FillRequest) -> str:
         return text
     level = 1 if scale is AS_IS else _columns(unit)
     return "\n".join([first, *(_indented(line, unit, scale, level) for line in later)])
+
+
+def _mixes(request: FillRequest) -> bool:
+    """Whether the document indents some lines with tabs and others with spaces, on purpose or not."""
+    around = f"\n{request.prefix}{request.suffix}"
+    few, many = sorted((around.count("\n\t"), around.count("\n  ")))
+    return few * 10 > many
 
 
 def _scales(start: int, level: int, widths: list[int], known: bool) -> Iterator[Scale]:

@@ -54,7 +54,7 @@ def _without_lines(text: str, request: FillRequest, rest: str) -> str | Rejected
 
 
 def _same_lines(ours: list[str], theirs: list[str], by_indent: bool) -> bool:
-    """Whether our lines are the first of theirs, or two of them are at least."""
+    """Whether our lines are the first of theirs, or two of them are that say something."""
     same = 0
     for our, their in zip(ours, theirs, strict=False):
         if compact(our) != compact(their):
@@ -63,5 +63,5 @@ def _same_lines(ours: list[str], theirs: list[str], by_indent: bool) -> bool:
         if (by_indent or our.strip().isalnum()) and indent_of(our) != indent_of(their):
             break
         same += 1
-    whole = same == min(len(ours), len(theirs)) or same > 1
-    return whole and any(_PROOF.search(line) for line in ours[:same])
+    proofs = sum(bool(_PROOF.search(line)) for line in ours[:same])
+    return proofs > 1 or (proofs == 1 and same == min(len(ours), len(theirs)))

@@ -20,9 +20,8 @@ def runaway(text: str, request: FillRequest) -> str | Rejected:
     lines = text.split("\n")
     for start in range(len(lines)):
         for period in range(1, LONGEST + 1):
-            circle = [line.strip() for line in lines[start : start + period]]
-            if WORD.search(circle[0]) and _repeats(lines, start, period):
-                if start == 0 and circle[0] == previous_line(request).strip():
+            if WORD.search(lines[start]) and _repeats(lines, start, period):
+                if start == 0 and lines[0].strip() == previous_line(request).strip():
                     return Rejected(reason="it repeats the previous line again and again")
                 return "\n".join(lines[: start + period])
     found = _WORDS.search(text)
@@ -33,12 +32,18 @@ def runaway(text: str, request: FillRequest) -> str | Rejected:
 
 def _repeats(lines: list[str], start: int, period: int) -> bool:
     """Whether `period` lines from `start` come TIMES times in a row; the text may break off in the last time."""
-    repeated = [line.strip() for line in lines[start : start + period * TIMES]]
-    if len(repeated) <= period * (TIMES - 1):
+    end = min(len(lines), start + period * TIMES)
+    if end - start <= period * (TIMES - 1):
         return False
-    *whole, last = repeated
-    first_time = repeated[(len(repeated) - 1) % period]
-    broken_off = bool(last) and start + len(repeated) == len(lines) and first_time.startswith(last)
-    return (last == first_time or broken_off) and all(
-        line == repeated[index % period] for index, line in enumerate(whole)
+    return all(
+        _same(lines[at], lines[at - period], first=at == period, broken_off=at == len(lines) - 1)
+        for at in range(start + period, end)
     )
+
+
+def _same(line: str, earlier: str, *, first: bool, broken_off: bool) -> bool:
+    """Also in indentation, but for the text's first line: that starts where the cursor is."""
+    if first:
+        line, earlier = line.lstrip(), earlier.lstrip()
+    line, earlier = line.rstrip(), earlier.rstrip()
+    return line == earlier or (broken_off and bool(line.strip()) and earlier.startswith(line))

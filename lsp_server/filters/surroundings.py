@@ -11,6 +11,7 @@ from grammars.lines import indent_of, style
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 WORD = re.compile(r"\w")
+_COMMENT = re.compile(r"\s*(?://|#|/\*|\*|--|<!--).*[^{(\[\s]\s*\Z")
 _OPENS = re.compile(r"(?:[:{(\[]|=>|->|\b(?:do|then|else|begin)|\bdo\s*\|[^|]*\|)\s*\Z")
 # Where blocks end with a word, they begin with one, which stands at the line's start.
 _BLOCK_WORDS = {
@@ -78,7 +79,7 @@ def indent_unit_of(request: FillRequest) -> tuple[str, bool]:
 def opens_block(line: str, language: str) -> bool:
     """Whether the next line has to be deeper."""
     if _OPENS.search(line):
-        return True
+        return not _COMMENT.match(line)
     word = _BLOCK_WORDS.get(language)
     return bool(word and word.match(line)) and not line.rstrip().endswith(("end", ";"))
 
