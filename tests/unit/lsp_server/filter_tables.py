@@ -189,8 +189,8 @@ REPEATS_SUFFIX: list[Row] = [
      "/**\n * Does it.\n * @returns {void}│\n */\nf();\n"),
     ("go", "f() {\n\t│\n\t\treturn err\n\t}\n\tresult := 1\n",
      "if err != nil {\n\t\treturn err\n\t}\n\tif err := g(); err != nil {",
- 
-        "f() {\n\tif err != nil {\n\t\treturn err\n\t}\n\tif err := g(); err != nil {│\n\t\treturn err\n\t}\n\tresult := 1\n"),
+     "f() {\n\tif err != nil {\n\t\treturn err\n\t}\n\tif err := g(); err != nil {│\n"
+     "\t\treturn err\n\t}\n\tresult := 1\n"),
 ]  # fmt: skip
 CLOSES_AGAIN: list[Row] = [
     ("javascript", "foo(function() {\n  │\n});\n", "bar();\n});", "foo(function() {\n  bar();│\n});\n"),
