@@ -66,8 +66,11 @@ def _mixes(request: FillRequest) -> bool:
 
 def _scales(start: int, level: int, widths: list[int], known: bool) -> Iterator[Scale]:
     """What the columns of lines may mean, below one at `start` that opens a block; the likeliest first. Where the
-    document has no indentation yet, any deeper column is as good as any other."""
+    document has no indentation yet, any deeper column is as good as any other; and where the cursor is at no level of
+    the document's unit, as below an open bracket, the unit says nothing."""
     below = widths[0]
+    if start % level:
+        return
     if below == start + level or (not known and below > start):
         yield AS_IS
     if below - start in STEPS:

@@ -145,6 +145,8 @@ INDENT_UNIT: list[Row] = [
      "int f()\n{\n  if (a)\n    {\n      b();\n      if (c)\n\td();\n      e();\n      g(\"\\│\n}\n"),
     ("shellscript", "f() {\n\tcat <<-E\n\t\ta\n\t\tb\n\t\t │\n", "c\n\tE",
      "f() {\n\tcat <<-E\n\t\ta\n\t\tb\n\t\t c\n\tE│\n"),
+    ("c", "f() {\n    g();\n}\n\nstatic int f(int a,\n             │\n", "int b) {\n    return a;",
+     "f() {\n    g();\n}\n\nstatic int f(int a,\n             int b) {\n    return a;│\n"),
     ("html", "<p>\n    │\n</p>\n", "<!-- a -->\n    <b></b>", "<p>\n    <!-- a -->\n    <b></b>│\n</p>\n"),
     ("c", "f() {\n\tg();\n\t│\n}\n", "// as follows:\n\th();", "f() {\n\tg();\n\t// as follows:\n\th();│\n}\n"),
 ]  # fmt: skip
