@@ -64,6 +64,7 @@ def _style(sample: str, default: str) -> tuple[str, str]:
     line_ending = "\r\n" if crlf > sample.count("\n") - crlf else "\n"
     tabs = 0
     steps: Counter[int] = Counter()
+    widths: Counter[int] = Counter()
     previous = 0
     for white in _INDENTED.findall(sample):
         if white.startswith("\t"):
@@ -71,6 +72,7 @@ def _style(sample: str, default: str) -> tuple[str, str]:
         elif len(white) - previous in INDENT_WIDTHS:
             steps[len(white) - previous] += 1
         previous = 0 if "\t" in white else len(white)
+        widths[len(white)] += 1
     best = max(steps.values(), default=0)
     spaced = sum(steps.values())
     if tabs > spaced:
@@ -78,13 +80,23 @@ def _style(sample: str, default: str) -> tuple[str, str]:
     likely = [width for width, count in steps.items() if count == best]
     if not likely or len(default) in likely:
         return default if spaced or not tabs else "\t", line_ending
-    return " " * min(likely), line_ending
+    unit = min(likely)
+    # Steps of two levels at once are no unit: other lines stand between.
+    while unit > 2 and unit % 2 == 0 and _share(widths, unit) > 0.2:
+        unit //= 2
+    return " " * unit, line_ending
+
+
+def _share(widths: Counter[int], unit: int) -> float:
+    """The share of the indented lines that stand half a unit off."""
+    halves = sum(count for width, count in widths.items() if width % unit == unit // 2)
+    return halves / max(1, widths.total() - widths[0])
 
 
 def style(text: str, default_unit: str) -> tuple[str, str]:
     """The unit of indentation (a tab, or 2, 3, 4 or 8 spaces) and the line end ("\\n" or "\\r\\n") of a file.
 
-    The unit is the most frequent step to the right between neighbouring lines, and `default_unit` where no line shows
-    one; the line end is that of most lines, "\\n" in doubt.
+    The unit is the most frequent step to the right between neighbouring lines, halved where many lines stand half of it
+    off, and `default_unit` where no line shows one; the line end is that of most lines, "\\n" in doubt.
     """
     return _style(text[:STYLE_SAMPLE], default_unit)

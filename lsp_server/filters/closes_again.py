@@ -15,6 +15,8 @@ def closes_again(text: str, request: FillRequest) -> str:
     for at, closer in redundant_closers(text, request)[:1]:
         line = text[text.rfind("\n", 0, at) + 1 :]
         deeper = not line[: len(line) - len(text[at:])].strip() and indent_of(line) > indent_of(below[0])
-        if below[0].lstrip().startswith(closer) and not deeper:
+        # A quote at a line's start may open as well as close.
+        closes = below[0].strip() == closer or (closer in ")]}" and below[0].lstrip().startswith(closer))
+        if closes and not deeper:
             return text[:at].rstrip()
     return text

@@ -1,7 +1,7 @@
 """Gives the lines of a text the document's indentation: tabs or spaces, so many for a level, from its own level on.
 
 Only what is clear is changed: the line below a first line that opens a block says how the text indents. Where the
-cursor's line or the document has tabs and spaces, nothing is clear.
+cursor's line or the document has tabs and spaces, or the cursor is in a string, nothing is clear.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diffusion.api import FillRequest
+from lsp_server.filters.brackets import balance
 from lsp_server.filters.surroundings import at_line_start, indent_unit_of, line_before, opens_block, split_indent
 
 STEPS = (2, 3, 4, 8)
@@ -39,7 +40,7 @@ def indent_unit(text: str, request: FillRequest) -> str:
     first, *later = text.split("\n")
     unit, known = indent_unit_of(request)
     given = split_indent(line_before(request))[0]
-    if given.strip(unit[0]) or _mixes(request):
+    if given.strip(unit[0]) or _mixes(request) or balance(request.prefix, request.language).quote:
         return text
     if at_line_start(request):
         indent, body = split_indent(_indented(first, unit, AS_IS, 1) if known else first)
@@ -47,8 +48,9 @@ def indent_unit(text: str, request: FillRequest) -> str:
         start = _columns(split_indent(first)[0])
     else:
         start = _columns(given)
+    header = first if at_line_start(request) else line_before(request) + first
     widths = [_columns(split_indent(line)[0]) for line in later if line.strip()]
-    opens = bool(widths) and opens_block(first, request.language)
+    opens = bool(widths) and opens_block(header, request.language)
     scales = _scales(start, _columns(unit), widths, known) if opens else iter(())
     scale = next((scale for scale in scales if all(map(scale.fits, widths))), AS_IS)
     if scale is AS_IS and not known:

@@ -147,6 +147,9 @@ INDENT_UNIT: list[Row] = [
      "f() {\n\tcat <<-E\n\t\ta\n\t\tb\n\t\t c\n\tE│\n"),
     ("c", "f() {\n    g();\n}\n\nstatic int f(int a,\n             │\n", "int b) {\n    return a;",
      "f() {\n    g();\n}\n\nstatic int f(int a,\n             int b) {\n    return a;│\n"),
+    ("python", "if a:\n    x = \"\"\"│\n", "as follows:\n  this", "if a:\n    x = \"\"\"as follows:\n  this│\n"),
+    ("python", "def f(a│\n        return 1\n    return 2\n", "):\n    if a:",
+     "def f(a):\n    if a:│\n        return 1\n    return 2\n"),
     ("html", "<p>\n    │\n</p>\n", "<!-- a -->\n    <b></b>", "<p>\n    <!-- a -->\n    <b></b>│\n</p>\n"),
     ("c", "f() {\n\tg();\n\t│\n}\n", "// as follows:\n\th();", "f() {\n\tg();\n\t// as follows:\n\th();│\n}\n"),
 ]  # fmt: skip
@@ -207,6 +210,11 @@ CLOSES_AGAIN: list[Row] = [
     ("css", "a {\n  │\n}\n", "color: red;\n}\nb {\n  color: blue;", "a {\n  color: red;\n}\nb {\n  color: blue;│\n}\n"),
     ("c", "f() {\n    if (a) {\n        b();\n    │\n    }\n}\n", "} else {\n        c();",
      "f() {\n    if (a) {\n        b();\n    } else {\n        c();│\n    }\n}\n"),
+    ("python", "X = 1\n\"\"\"One│\nY = 2\n\"\"\"Two.\"\"\"\n", ".\"\"\"",
+     "X = 1\n\"\"\"One.\"\"\"│\nY = 2\n\"\"\"Two.\"\"\"\n"),
+    ("python", "X = 1\n\"\"\"One│\n\"\"\"Two.\"\"\"\n", ".\"\"\"\n\nY = 2",
+     "X = 1\n\"\"\"One.\"\"\"\n\nY = 2│\n\"\"\"Two.\"\"\"\n"),
+    ("python", "\"\"\"One│\n\"\"\"\n", " two.\n\"\"\"", "\"\"\"One two.│\n\"\"\"\n"),
     ("python", "x = [{\n    'a': 'b│\n    'c': 1,\n}]\n", "c',", "x = [{\n    'a': 'bc',│\n    'c': 1,\n}]\n"),
 ]  # fmt: skip
 TAKEN_OVER: list[Row] = [

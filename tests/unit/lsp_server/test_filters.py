@@ -5,6 +5,9 @@ The examples stand in filter_tables.py.
 
 from __future__ import annotations
 
+import re
+from importlib import resources
+
 import pytest
 from filter_tables import TABLES, Row
 from hypothesis import given
@@ -45,6 +48,21 @@ def test_the_engine_may_rewrite_white_space_before_the_cursor() -> None:
           "def f():\n    if a:\n        x\n    return 1│\n", replace_before=8)  # fmt: skip
     check("python", "x =  │\n", " 1", "x = 1│\n", replace_before=2)
     check("python", "x = │\n", "1", "x =1│\n", replace_before=99)
+
+
+@pytest.mark.parametrize(
+    ("file", "language"), [("inventory.py", "python"), ("cart.js", "javascript"), ("router.ts", "typescript")]
+)
+def test_what_the_author_wrote_survives(file: str, language: str) -> None:
+    """Taken out of a real file and offered again, from the start or the middle of each line to the end of a line."""
+    source = resources.files("lsp_server.commands") / "demo_files" / f"{file}.txt"
+    text = source.read_text(encoding="utf-8").translate({ord("⟦"): None, ord("⟧"): None})
+    lines = list(re.finditer(r"\S.*", text))
+    for number, line in enumerate(lines):
+        for start in {line.start(), (line.start() + line.end()) // 2} - {at.start() for at in re.finditer(r"\s", text)}:
+            for last in lines[number : number + 4]:
+                prefix, fill, suffix = text[:start], text[start : last.end()], text[last.end() :]
+                check(language, prefix + CURSOR + suffix, fill, text)
 
 
 code = st.text(st.sampled_from("ab(){}[]\"'#/ \t\n\r,;=<>|`\x0c\u2028🤦é:"), max_size=30)
