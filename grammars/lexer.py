@@ -24,13 +24,15 @@ class Region:
 
 
 @functools.cache
-def _code_tokens(language: Language) -> re.Pattern[str]:
-    """What matters outside of strings. Group names: line, block<i>, string<i>, up, down, end."""
+def _code_tokens(language: Language, in_string: bool) -> re.Pattern[str]:
+    """What matters in code. Group names: line, block<i>, string<i>; for code in a string also up, down, end."""
     parts = [f"(?P<string{i}>{rule.open})" for i, rule in enumerate(language.strings)]
     if language.line_comment:
         parts.append(f"(?P<line>{re.escape(language.line_comment)})")
     parts += [f"(?P<block{i}>{re.escape(opener)})" for i, (opener, _) in enumerate(language.block_comments)]
-    return re.compile("|".join([*parts, r"(?P<up>\{)", r"(?P<down>\})", r"(?P<end>[\r\n])"]))
+    if in_string:
+        parts += [r"(?P<up>\{)", r"(?P<down>\})", r"(?P<end>[\r\n])"]
+    return re.compile("|".join(parts))
 
 
 @functools.cache
@@ -51,7 +53,6 @@ _LINE_END = re.compile(r"[\r\n]")
 
 def lex(text: str, start: int, end: int, language: Language) -> list[Region]:
     """Strings, comments and code in strings of text[start:end], outer ones first; `start` must be in code."""
-    tokens = _code_tokens(language)
     found: list[Region] = []
     # The strings whose interpolation we are in: rule, start of the string, start of the code, open braces.
     outer: list[tuple[StringRule, int, int, int]] = []
@@ -72,7 +73,7 @@ def lex(text: str, start: int, end: int, language: Language) -> list[Region]:
         found.append(Region(kind="string", start=opened, end=end, open=True))
         return end
 
-    while match := tokens.search(text, position, end):
+    while match := _code_tokens(language, bool(outer)).search(text, position, end):
         at, position, group = match.start(), match.end(), match.lastgroup or ""
         if group == "line":
             stop = _LINE_END.search(text, position, end)
@@ -85,7 +86,7 @@ def lex(text: str, start: int, end: int, language: Language) -> list[Region]:
             found.append(Region(kind="comment", start=at, end=position, open=stop_at < 0))
         elif group.startswith("string"):
             position = string(language.strings[int(group[6:])], at, position)
-        elif outer:
+        else:
             rule, opened, code, depth = outer[-1]
             if group == "up":
                 outer[-1] = (rule, opened, code, depth + 1)

@@ -24,6 +24,7 @@ from grammars.parser import ParsedDocument
 
 MEMBER_DEPTH = 5  # export > class > body > declaration > declarator > function
 IMPORT_DEPTH = 3  # module > if TYPE_CHECKING > block > import
+IMPORT_REACH = 32_768  # of the file's beginning: looking through all of a large one at every keystroke takes too long
 MAX_IMPORTS = 100
 
 
@@ -126,11 +127,12 @@ def regions(document: ParsedDocument, tree: tree_sitter.Tree, start: int, end: i
 
 
 def imports(document: ParsedDocument, tree: tree_sitter.Tree) -> list[tuple[int, int]]:
-    """The ranges of the imports of the file, in order, at most MAX_IMPORTS."""
+    """The ranges of the imports at the beginning of the file, in order, at most MAX_IMPORTS."""
     calls = document.language.import_calls
     found: set[tuple[int, int]] = set()
     root = tree.root_node
-    for captures in _matches(document.language, root, root.start_byte, root.end_byte, IMPORT_DEPTH, imports=True):
+    end = min(root.end_byte, IMPORT_REACH)
+    for captures in _matches(document.language, root, root.start_byte, end, IMPORT_DEPTH, imports=True):
         callee = captures.get("import.call")
         if callee is None or document.text[callee[0].start_byte : callee[0].end_byte] in calls:
             found.update(node.byte_range for node in captures.get("import", ()))

@@ -19,7 +19,7 @@ from grammars.view import View
 
 MAX_SIGNATURE = 400  # characters; a longer header says no more
 MAX_SIBLINGS = 16
-SIBLING_REACH = 16_384  # either side of the cursor
+SIBLING_REACH = 8_192  # either side of the cursor
 
 _WORDS = re.compile(r"[ \t]*(?:\w+[ \t]+)*")
 _LINE = re.compile(r"[^\r\n]+")
@@ -181,13 +181,15 @@ def siblings(view: View, scopes: list[Scope]) -> tuple[Span, ...]:
         members = [item for item in members if _indent_at(view, item.start) == depth]
         members = [*_members_by_lines(view, depth), *members]
     spans: dict[int, Span] = {}
-    for item in members:
+    for item in sorted(members, key=lambda item: abs(item.start - view.offset)):
         start = _statement_start(view, item.start)
         in_header = start < view.offset <= item.header_end  # it is being written
         gone = document.text[start : item.header_end].strip()[:1] in ("", *")]};,")  # overwritten since
         if start not in inner and start not in spans and not in_header and not gone:
             spans[start] = _span(view, start, item.header_end, first_line=item.kind == "member")
-    return tuple(sorted(spans.values(), key=lambda span: abs(span.start - view.offset))[:MAX_SIBLINGS])
+            if len(spans) == MAX_SIBLINGS:
+                break
+    return tuple(sorted(spans.values(), key=lambda span: abs(span.start - view.offset)))
 
 
 def _members_by_tree(view: View, container: Scope | None, tree: tree_sitter.Tree) -> Iterator[Found]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from diffusion.api import FillRequest
 from grammars.languages import language_for
-from grammars.lines import indent_of, style
+from grammars.lines import indent_of, line_end, line_start, style
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 WORD = re.compile(r"\w")
+_INDENTED = re.compile(r"^(?:\t| {2})[ \t]*\S", re.MULTILINE)
 _COMMENT = re.compile(r"\s*(?://|#|/\*|\*|--|<!--).*[^{(\[\s]\s*\Z")
 _OPENS = re.compile(r"(?:[:{(\[]|=>|->|\b(?:do|then|else|begin)|\bdo\s*\|[^|]*\|)\s*\Z")
 # Where blocks end with a word, they begin with one, which stands at the line's start.
@@ -35,12 +36,12 @@ def lines_of(text: str) -> list[str]:
 
 def line_before(request: FillRequest) -> str:
     """What stands on the cursor's line before the cursor."""
-    return lines_of(request.prefix[-10_000:])[-1]
+    return request.prefix[line_start(request.prefix, len(request.prefix)) :]
 
 
 def rest_of_line(request: FillRequest) -> str:
     """What stands on the cursor's line behind the cursor, without the line's end."""
-    return lines_of(request.suffix[:10_000])[0]
+    return request.suffix[: line_end(request.suffix, 0)]
 
 
 def following_lines(request: FillRequest) -> list[str]:
@@ -72,8 +73,7 @@ def split_indent(line: str) -> tuple[str, str]:
 def indent_unit_of(request: FillRequest) -> tuple[str, bool]:
     """The document's unit of indentation, and whether it shows one: also by the white space before the cursor."""
     around = f"{request.prefix}x{request.suffix}"
-    shown = style(around, "")[0]
-    return style(around, language_for(request.language).indent_unit)[0], bool(shown)
+    return style(around, language_for(request.language).indent_unit)[0], bool(_INDENTED.search(around))
 
 
 def opens_block(line: str, language: str) -> bool:
