@@ -54,13 +54,15 @@ _LINE_END = re.compile(r"[\r\n]")
 def lex(text: str, start: int, end: int, language: Language) -> list[Region]:
     """Strings, comments and code in strings of text[start:end], outer ones first; `start` must be in code."""
     found: list[Region] = []
-    # The strings whose interpolation we are in: rule, start of the string, start of the code, open braces.
-    outer: list[tuple[StringRule, int, int, int]] = []
+    # The strings whose interpolation we are in: number of the rule, start of the string and of the code, open braces.
+    outer: list[tuple[int, int, int, int]] = []
     position = start
+    code_tokens, nested_tokens = _code_tokens(language, False), _code_tokens(language, True)
+    string_tokens = [_string_tokens(rule) for rule in language.strings]
 
-    def string(rule: StringRule, opened: int, position: int) -> int:
+    def string(rule: int, opened: int, position: int) -> int:
         """Reads on in a string from `position`; returns where code goes on."""
-        for match in _string_tokens(rule).finditer(text, position, end):
+        for match in string_tokens[rule].finditer(text, position, end):
             if match.lastgroup == "close":
                 found.append(Region(kind="string", start=opened, end=match.end()))
                 return match.end()
@@ -73,7 +75,7 @@ def lex(text: str, start: int, end: int, language: Language) -> list[Region]:
         found.append(Region(kind="string", start=opened, end=end, open=True))
         return end
 
-    while match := _code_tokens(language, bool(outer)).search(text, position, end):
+    while match := (nested_tokens if outer else code_tokens).search(text, position, end):
         at, position, group = match.start(), match.end(), match.lastgroup or ""
         if group == "line":
             stop = _LINE_END.search(text, position, end)
@@ -85,7 +87,7 @@ def lex(text: str, start: int, end: int, language: Language) -> list[Region]:
             position = end if stop_at < 0 else stop_at + len(closer)
             found.append(Region(kind="comment", start=at, end=position, open=stop_at < 0))
         elif group.startswith("string"):
-            position = string(language.strings[int(group[6:])], at, position)
+            position = string(int(group[6:]), at, position)
         else:
             rule, opened, code, depth = outer[-1]
             if group == "up":
@@ -96,7 +98,7 @@ def lex(text: str, start: int, end: int, language: Language) -> list[Region]:
                 outer.pop()
                 found.append(Region(kind="code", start=code, end=position))
                 position = string(rule, opened, position)
-            elif group == "end" and not rule.multiline:
+            elif group == "end" and not language.strings[rule].multiline:
                 outer.pop()
                 found.append(Region(kind="code", start=code, end=at, open=True))
                 found.append(Region(kind="string", start=opened, end=at, open=True))

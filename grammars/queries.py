@@ -24,7 +24,7 @@ from grammars.parser import ParsedDocument
 
 MEMBER_DEPTH = 5  # export > class > body > declaration > declarator > function
 IMPORT_DEPTH = 3  # module > if TYPE_CHECKING > block > import
-IMPORT_REACH = 32_768  # of the file's beginning: looking through all of a large one at every keystroke takes too long
+IMPORT_REACH = 16_384  # of the file's beginning: looking through all of a large one at every keystroke takes too long
 MAX_IMPORTS = 100
 
 
