@@ -230,11 +230,6 @@ def parse_event(body: Any) -> Event:
     raise BadRequest(f"not an event: {kind!r}")
 
 
-def parse_candidates(body: Any) -> tuple[Candidate, ...]:
-    """JSON list of objects -> candidates. Raises BadRequest."""
-    return typing.cast("tuple[Candidate, ...]", _coerce(tuple[Candidate, ...], body, "candidates"))
-
-
 _EVENT_NAMES: dict[type, str] = {Draft: "draft", Result: "result", Failure: "error"}
 
 

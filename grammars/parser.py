@@ -168,20 +168,6 @@ class ParsedDocument:
         self._drift += old_end - start + new_end - start
         self._take(self._parse(data, self.tree))
 
-    def errors_after(self, start: int, end: int, fill: str) -> tuple[Range, ...] | None:
-        """The broken parts once `fill` replaces text[start:end]; compare with `errors`. None if there is no tree."""
-        if self.tree is None:
-            return None
-        text = self.text[:start] + fill + self.text[end:]
-        first, old_end, new_end = _difference(self.text, text)
-        data = self._shadow[:first] + shadow(text[first:new_end]) + self._shadow[old_end:]
-        if _too_large(data):
-            return None
-        old = self.tree.copy()
-        _edit(old, self._shadow, data, first, old_end, new_end)
-        tree = self._parse(data, old)
-        return None if tree is None else error_ranges(tree)
-
     def _reset(self) -> None:
         self.tree = self.good = None
         self.errors = ()
@@ -229,9 +215,3 @@ class ParsedDocument:
 
 def _too_large(data: bytes) -> bool:
     return len(data) > MAX_TEXT or max(map(len, data.split(b"\n"))) > MAX_LINE
-
-
-def error_count(text: str, language: Language) -> int | None:
-    """How many places in the text do not parse; None where there is no tree to tell."""
-    document = ParsedDocument(text, language)
-    return None if document.tree is None else len(document.errors)

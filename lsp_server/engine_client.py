@@ -29,10 +29,8 @@ from diffusion.api import (
     parse_status,
     to_json,
 )
-from lsp_server.engine_paths import EnginePaths, check_private, engine_paths, last_line, make_private, socket_path
+from lsp_server.engine_paths import EnginePaths, check_private, engine_paths, last_line, make_private
 from lsp_server.http_lines import BrokenAnswer, NobodyListens, Refused, request_lines
-
-__all__ = ["DEFAULT_PROFILE", "EngineClient", "engine_command", "socket_path"]
 
 DEFAULT_PROFILE = "embedded"
 COMMAND = (sys.executable, "-I", "-m", "diffusion.server")

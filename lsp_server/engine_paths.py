@@ -50,11 +50,6 @@ def engine_paths(profile: str) -> EnginePaths:
     return EnginePaths(socket=path, lock=path.with_suffix(".lock"), log=log)
 
 
-def socket_path(profile: str) -> Path:
-    """The engine's socket; see engine_paths."""
-    return engine_paths(profile).socket
-
-
 def runtime_folder() -> Path:
     """The user's folder for sockets, without making it. Raises EngineError."""
     try:

@@ -19,7 +19,7 @@ HEAVY = {"torch", "transformers", "optimum", "safetensors", "tokenizers"}
 MAY_KNOW_LSP = {f"lsp_server/{name}.py" for name in ("server", "convert", "settings", "protocol")}
 WITHOUT_TORCH = (
     "diffusion/api.py", "diffusion/canvas.py", "diffusion/layouts.py", "diffusion/profiles.py",
-    "diffusion/scheduler.py", "diffusion/wire.py",
+    "diffusion/scheduler.py", "diffusion/wire.py", "diffusion/server.py", "diffusion/facts.py",
 )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def test_1_the_language_server_loads_no_model_library() -> None:
 
 
 def test_1_the_command_itself_loads_next_to_nothing() -> None:
-    assert not loaded_by("import lsp_server.__main__") & (HEAVY | LSP | {"rich", "httpx", "tree_sitter", "asyncio"})
+    assert not loaded_by("import lsp_server.__main__") & (HEAVY | LSP | {"rich", "h11", "tree_sitter", "asyncio"})
 
 
 def test_2_lsp_libraries_stay_at_the_border() -> None:

@@ -74,7 +74,7 @@ def _checks(profile: str) -> Iterator[Check]:
     except EngineError as error:
         yield Check(name="runtime folder", verdict="fail", value=error.message, hint=error.hint)
     yield Check(name="state folder", value=str(platformdirs.user_state_path(DISTRIBUTION)))
-    yield Check(name="configuration", value=str(platformdirs.user_config_path(DISTRIBUTION)))
+    yield Check(name="own profiles", value=str(platformdirs.user_config_path(DISTRIBUTION) / "profiles"))
 
 
 def _packages() -> Check:

@@ -69,7 +69,7 @@ def top():
         *("try:│", "else:│", "x = 1 +│", "x: │", "del │", "yield │", "await │", "🤦│", "x = “│”", "\ud800│", "\0│"),
     ],
 )
-def test_python_broken_line(line, was_whole):
+def test_python_broken_line(line, was_whole) -> None:
     marked = BROKEN_PYTHON.replace("{}", line)
     answer = typed(BROKEN_PYTHON.replace("{}", "pass"), marked) if was_whole else at(marked)
     assert [span.text for span in answer.scopes] == ["class A(B):", "def g(self):"]
@@ -87,11 +87,11 @@ def test_python_broken_line(line, was_whole):
         ("x = 'a│", "string"),
     ],
 )
-def test_python_open_string(line, position):
+def test_python_open_string(line, position) -> None:
     check(BROKEN_PYTHON.replace("{}", line), position=position, kind="line", scopes=["class A(B):", "def g(self):"])
 
 
-def test_python_header_on_several_lines_in_broken_code():
+def test_python_header_on_several_lines_in_broken_code() -> None:
     check(
         "class A:\n    def f(\n        self,\n        a=(1, 2),\n    ) -> int:\n        if a:\n            foo(│\n",
         scopes=["class A:", "def f(\n        self,\n        a=(1, 2),\n    ) -> int:"],
@@ -122,13 +122,13 @@ WITHOUT_GRAMMAR = [
 
 
 @pytest.mark.parametrize(("marked", "language", "scopes"), WITHOUT_GRAMMAR)
-def test_indentation_and_headers_alone_find_the_scopes(marked, language, scopes):
+def test_indentation_and_headers_alone_find_the_scopes(marked, language, scopes) -> None:
     text, offset = split(marked)
     row = dataclasses.replace(language_for(language), grammar="")
     assert [span.text for span in verified(ParsedDocument(text, row), offset).scopes] == scopes
 
 
-def test_the_good_tree_knows_headers_that_no_line_shows():
+def test_the_good_tree_knows_headers_that_no_line_shows() -> None:
     whole = "class A {\n  p: number;\n  m(\n    a: string,\n  ): void {\n    go();\n  }\n  q(): void {\n  }\n}\n"
     check(
         whole.replace("go();", "const x = [{ a: foo(`│"),
@@ -140,34 +140,34 @@ def test_the_good_tree_knows_headers_that_no_line_shows():
 
 
 @pytest.mark.parametrize("line", ["x => {│", "const y = [│", "x = `│", "if (x) {│"])
-def test_the_good_tree_knows_siblings_that_no_line_shows(line):
+def test_the_good_tree_knows_siblings_that_no_line_shows(line) -> None:
     whole = BROKEN_BRACES.replace("{}", "x();", 1).replace("  h() {", "  h(\n    a,\n  ) {")
     for language in ("javascript", "typescript"):
         check(whole.replace("x();", line), language, before=whole, siblings=["h(\n    a,\n  ) {", "f(n) {"])
 
 
-def test_the_good_tree_knows_imports_that_are_swallowed():
+def test_the_good_tree_knows_imports_that_are_swallowed() -> None:
     whole = BROKEN_BRACES.replace("{}", "x();", 1)
     check("foo(│\n" + whole, "javascript", before=whole, imports=["import {a} from 'b';"])
 
 
-def test_a_header_that_an_error_has_swallowed_is_not_believed():
+def test_a_header_that_an_error_has_swallowed_is_not_believed() -> None:
     broken = BROKEN_BRACES.replace("{}", "x();", 1).replace("f(n) {", "f{) {│")
     check(broken, "javascript", scopes=["export class A extends B {"])
 
 
-def test_an_old_member_that_has_been_typed_over_is_gone():
+def test_an_old_member_that_has_been_typed_over_is_gone() -> None:
     whole = BROKEN_BRACES.replace("{}", "x();", 1)
     marked = whole.replace("return n;", "return n;│").replace("h() {", "{").replace("function", "xion")
     check(marked, "javascript", before=whole, scopes=["export class A extends B {", "f(n) {"], siblings=["g(x) {"])
 
 
-def test_an_old_header_without_its_colon_is_gone():
+def test_an_old_header_without_its_colon_is_gone() -> None:
     whole = "class A:\n    def f(self):\n        x = ()\n"
     check("class A:\n    defer(self)\n        x = (│\n", before=whole, scopes=["class A:"])
 
 
-def test_an_old_header_that_has_been_retyped_is_gone():
+def test_an_old_header_that_has_been_retyped_is_gone() -> None:
     check(
         "class B:\n    def q(self):\n        x = (│\n",
         before="class A:\n    def f(self):\n        x = ()\n",
@@ -243,7 +243,7 @@ function top() {
         ),
     ],
 )
-def test_braces_broken_line(line, language, was_whole):
+def test_braces_broken_line(line, language, was_whole) -> None:
     marked = BROKEN_BRACES.replace("{}", line, 1)
     answer = typed(BROKEN_BRACES.replace("{}", "x();", 1), marked, language) if was_whole else at(marked, language)
     assert [span.text for span in answer.scopes] == ["export class A extends B {", "g(x) {"]

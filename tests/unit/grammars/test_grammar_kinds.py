@@ -58,7 +58,7 @@ from grammars.kinds import RULES
         ("x = f'{a.│", "line", "at the end of a line"),
     ],
 )
-def test_python(marked, kind, reason):
+def test_python(marked, kind, reason) -> None:
     answer = at(marked)
     assert (answer.kind, answer.reason) == (kind, reason)
 
@@ -103,7 +103,7 @@ def test_python(marked, kind, reason):
         ("const r = /\\{/\n│\n", "line", "on a blank line"),
     ],
 )
-def test_braces(marked, kind, reason, language):
+def test_braces(marked, kind, reason, language) -> None:
     answer = at(marked or "│", language)
     assert (answer.kind, answer.reason) == (kind, reason)
 
@@ -128,11 +128,11 @@ def test_braces(marked, kind, reason, language):
         ("│", "", "none"),
     ],
 )
-def test_other(marked, language, kind):
+def test_other(marked, language, kind) -> None:
     check(marked, language, kind=kind)
 
 
-def test_every_rule_can_decide():
+def test_every_rule_can_decide() -> None:
     """Each reason occurs in a test above, and the last rule always holds."""
     reasons = {
         *(case[2] for case in test_python.pytestmark[0].args[1]),
@@ -156,5 +156,5 @@ def test_every_rule_can_decide():
         ("x = │\ry", "nothing"),
     ],
 )
-def test_what_follows_on_the_line(marked, follows):
+def test_what_follows_on_the_line(marked, follows) -> None:
     check(marked, follows=follows)

@@ -36,11 +36,11 @@ from grammars.syntax import context
         ("", "", "plaintext"),
     ],
 )
-def test_language_for(language_id, path, expected):
+def test_language_for(language_id, path, expected) -> None:
     assert language_for(language_id, path).id == expected
 
 
-def test_no_two_rows_serve_the_same_id_or_file():
+def test_no_two_rows_serve_the_same_id_or_file() -> None:
     ids = [name for language in languages() for name in language.language_ids]
     globs = [glob for language in languages() for glob in language.globs]
     assert len(set(ids)) == len(ids)
@@ -48,7 +48,7 @@ def test_no_two_rows_serve_the_same_id_or_file():
 
 
 @pytest.mark.parametrize("language", languages(), ids=lambda language: language.id)
-def test_a_row_has_a_grammar_and_a_query_that_fits_it(language):
+def test_a_row_has_a_grammar_and_a_query_that_fits_it(language) -> None:
     compiled = grammar(language)
     assert compiled is not None
     query = tree_sitter.Query(compiled, query_source(language))
@@ -57,7 +57,7 @@ def test_a_row_has_a_grammar_and_a_query_that_fits_it(language):
     assert {"scope", "scope.open", "container", "import", "string", "comment"} <= captures <= known
 
 
-def test_the_data_files_are_inside_the_package():
+def test_the_data_files_are_inside_the_package() -> None:
     root = importlib.resources.files("grammars")
     assert root.joinpath("languages.toml").is_file()
     for language in languages():
@@ -66,7 +66,7 @@ def test_the_data_files_are_inside_the_package():
 
 
 @pytest.mark.parametrize("broken", ["no_such_grammar_wheel:language", "json:language", "json:decoder", "json:loads"])
-def test_a_grammar_that_does_not_load_means_plain_text(broken, caplog):
+def test_a_grammar_that_does_not_load_means_plain_text(broken, caplog) -> None:
     language = dataclasses.replace(language_for("python"), id=f"python with {broken}", grammar=broken)
     with caplog.at_level(logging.WARNING):
         document = ParsedDocument("class A:\n    def f(self):\n        x = 'a", language)
@@ -79,12 +79,12 @@ def test_a_grammar_that_does_not_load_means_plain_text(broken, caplog):
     assert [span.text for span in answer.scopes] == ["class A:", "def f(self):"]
 
 
-def test_plain_text_has_neither_scopes_nor_strings():
+def test_plain_text_has_neither_scopes_nor_strings() -> None:
     answer = context(ParsedDocument("def f():\n    'a", PLAIN), 14)
     assert (answer.language, answer.parsed, answer.scopes, answer.position) == ("plaintext", False, (), "code")
 
 
-def test_grammars_are_imported_when_first_needed():
+def test_grammars_are_imported_when_first_needed() -> None:
     script = (
         "import sys; from grammars.languages import language_for; from grammars.parser import ParsedDocument\n"
         "language_for('python'); ParsedDocument('x', language_for('cobol'))\n"
@@ -97,7 +97,7 @@ def test_grammars_are_imported_when_first_needed():
     subprocess.run([sys.executable, "-c", script], check=True, cwd=str(root), timeout=60)
 
 
-def test_a_row_may_build_on_another():
+def test_a_row_may_build_on_another() -> None:
     rows = load(
         '[[language]]\nid = "a"\nlanguage_ids = ["a"]\nline_comment = "#"\nblock_style = "indent"\n'
         '[[language]]\nid = "b"\nlike = "a"\nlanguage_ids = ["b"]\n'
@@ -108,12 +108,12 @@ def test_a_row_may_build_on_another():
 @pytest.mark.parametrize(
     "row", ['id = "a"\nblock_style = "indented"', 'id = "a"\nunknown = 1', 'id = "a"\nlike = "b"', 'grammar = "a:b"']
 )
-def test_a_malformed_table_is_noticed(row):
+def test_a_malformed_table_is_noticed(row) -> None:
     with pytest.raises((ValueError, TypeError, KeyError)):
         load(f"[[language]]\n{row}\n")
 
 
-def test_a_new_language_needs_a_row_and_a_query_only(monkeypatch):
+def test_a_new_language_needs_a_row_and_a_query_only(monkeypatch) -> None:
     """A made-up language on a grammar that is installed: everything it does comes from its row."""
     new = Language(
         id="new",

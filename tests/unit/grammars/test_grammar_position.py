@@ -41,7 +41,7 @@ from grammar_cursor import at, check
         ('x = 1\n"""' + "it's\n" * 2000 + "foo(│\n", "string"),
     ],
 )
-def test_python(marked, position):
+def test_python(marked, position) -> None:
     check(marked, position=position)
 
 
@@ -69,11 +69,11 @@ def test_python(marked, position):
         ("s = 'a\nfoo(│", "code"),
     ],
 )
-def test_braces(marked, position, language):
+def test_braces(marked, position, language) -> None:
     check(marked, language, position=position)
 
 
-def test_the_text_between_tags_is_code():
+def test_the_text_between_tags_is_code() -> None:
     check("x = <p>don't │ worry</p>;\n", "javascriptreact", position="code")
 
 
@@ -96,7 +96,7 @@ def test_the_text_between_tags_is_code():
         ("def f():\n  x\ndef g():\n   y\n", "python", "  "),
     ],
 )
-def test_indent_unit(text, language, unit):
+def test_indent_unit(text, language, unit) -> None:
     assert at(text + "│", language).indent_unit == unit
 
 
@@ -104,25 +104,25 @@ def test_indent_unit(text, language, unit):
     ("text", "line_ending"),
     [("", "\n"), ("a\n", "\n"), ("a\r\n", "\r\n"), ("a\r\nb\n", "\n"), ("a\r\nb\r\nc\n", "\r\n"), ("a\rb\r", "\n")],
 )
-def test_line_ending(text, line_ending):
+def test_line_ending(text, line_ending) -> None:
     assert at(text + "│").line_ending == line_ending
 
 
 @pytest.mark.parametrize("separator", ["\f", "\v", "\x1c", "\x85", "\u2028", "\u2029"])
-def test_only_lsp_line_ends_end_a_line(separator):
+def test_only_lsp_line_ends_end_a_line(separator) -> None:
     answer = at(f"x = 1{separator}│ + y\n")
     assert not answer.blank
     assert answer.follows == "code"
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_lsp_line_ends_end_a_line(newline):
+def test_lsp_line_ends_end_a_line(newline) -> None:
     answer = at(f"x = 1{newline}│{newline}y")
     assert answer.blank
     assert answer.follows == "nothing"
 
 
-def test_between_carriage_return_and_newline_is_the_line_they_end():
+def test_between_carriage_return_and_newline_is_the_line_they_end() -> None:
     answer = at("x = \r│\n")
     assert not answer.blank
     assert answer.kind == "line"

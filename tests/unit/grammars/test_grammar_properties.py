@@ -46,12 +46,12 @@ clean_lines = st.lists(
 
 
 @given(text=any_text, offset=st.integers(-2, 400), language=st.sampled_from(LANGUAGES))
-def test_any_text_and_any_offset_give_an_answer(text, offset, language):
+def test_any_text_and_any_offset_give_an_answer(text, offset, language) -> None:
     verified(ParsedDocument(text, language), offset)
 
 
 @given(text=pieces, data=st.data(), language=st.sampled_from(LANGUAGES))
-def test_any_edit_gives_an_answer(text, data, language):
+def test_any_edit_gives_an_answer(text, data, language) -> None:
     document = ParsedDocument(text, language)
     for _ in range(data.draw(st.integers(1, 4))):
         start = data.draw(st.integers(0, len(text)))
@@ -64,7 +64,7 @@ def test_any_edit_gives_an_answer(text, data, language):
 
 
 @given(text=any_text)
-def test_the_shadow_has_a_byte_per_code_point_and_the_same_lines(text):
+def test_the_shadow_has_a_byte_per_code_point_and_the_same_lines(text) -> None:
     data = shadow(text)
     assert len(data) == len(text)
     assert data.isascii() and 0 not in data
@@ -74,7 +74,7 @@ def test_the_shadow_has_a_byte_per_code_point_and_the_same_lines(text):
 
 
 @given(data=st.data(), language=st.sampled_from(languages()))
-def test_an_update_leaves_the_shadow_and_the_errors_that_a_fresh_parse_gives(data, language):
+def test_an_update_leaves_the_shadow_and_the_errors_that_a_fresh_parse_gives(data, language) -> None:
     text = data.draw(pieces)
     document = ParsedDocument(text, language)
     for _ in range(data.draw(st.integers(1, 4))):
@@ -91,7 +91,7 @@ def test_an_update_leaves_the_shadow_and_the_errors_that_a_fresh_parse_gives(dat
 
 
 @given(before=clean_lines, after=clean_lines, broken=pieces, newline=st.sampled_from(["\n", "\r\n", "\r"]))
-def test_a_break_and_its_repair_leave_the_tree_of_a_fresh_parse(before, after, broken, newline):
+def test_a_break_and_its_repair_leave_the_tree_of_a_fresh_parse(before, after, broken, newline) -> None:
     python = language_for("python")
     first, last = newline.join(before).replace("\n", newline), newline.join(after).replace("\n", newline)
     document = ParsedDocument(first, python)
@@ -104,7 +104,7 @@ def test_a_break_and_its_repair_leave_the_tree_of_a_fresh_parse(before, after, b
 
 
 @pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.id)
-def test_every_offset_of_a_file_of_everything(language):
+def test_every_offset_of_a_file_of_everything(language) -> None:
     text = "".join(PIECES)
     document = ParsedDocument(text, language)
     for offset in range(len(text) + 1):

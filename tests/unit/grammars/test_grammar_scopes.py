@@ -30,7 +30,7 @@ def top(z):
 """
 
 
-def test_python_class():
+def test_python_class() -> None:
     check(
         WORK,
         kind="block",
@@ -69,11 +69,11 @@ def test_python_class():
         ("class Ä:\n    def ƒ(self, 🤦='𝐱'):\n        s = '🤦🏽'; t = │\n", ["class Ä:", "def ƒ(self, 🤦='𝐱'):"]),
     ],
 )
-def test_python_scopes(marked, scopes):
+def test_python_scopes(marked, scopes) -> None:
     check(marked, scopes=scopes)
 
 
-def test_python_lines_in_strings_are_no_headers():
+def test_python_lines_in_strings_are_no_headers() -> None:
     check('def f():\n    s = """\n  class X:\n"""\n    x = foo(│\n', scopes=["def f():"])
 
 
@@ -108,7 +108,7 @@ def test_python_lines_in_strings_are_no_headers():
         ("class A {\n  m() {\n    const o = {\n      a: [│\n", ["class A {", "m() {"]),
     ],
 )
-def test_braces_scopes(marked, scopes, language):
+def test_braces_scopes(marked, scopes, language) -> None:
     check(marked, language, scopes=scopes)
 
 
@@ -140,11 +140,11 @@ def test_braces_scopes(marked, scopes, language):
     ],
 )
 @pytest.mark.parametrize("language", ["typescript", "typescriptreact"])
-def test_typescript(marked, scopes, siblings, language):
+def test_typescript(marked, scopes, siblings, language) -> None:
     check(marked, language, scopes=scopes, siblings=siblings)
 
 
-def test_siblings_are_the_nearest_and_not_too_many():
+def test_siblings_are_the_nearest_and_not_too_many() -> None:
     text = "".join(f"def f{i}():\n    pass\n\n" for i in range(100))
     marked = text.replace("def f50():\n    pass", "def f50():\n    │")
     names = [span.text for span in at(marked).siblings]
@@ -153,14 +153,14 @@ def test_siblings_are_the_nearest_and_not_too_many():
     assert set(names) == {f"def f{i}():" for i in range(43, 60) if i != 50}
 
 
-def test_siblings_are_members_not_what_is_in_them():
+def test_siblings_are_members_not_what_is_in_them() -> None:
     check(
         "def a():\n    def inner():\n        pass\n\nif x:\n    def b():\n        pass\n\n│\n",
         siblings=["def b():", "def a():"],
     )
 
 
-def test_the_header_being_written_is_no_sibling():
+def test_the_header_being_written_is_no_sibling() -> None:
     check("def a():\n    pass\n\ndef b(│):\n    pass\n", siblings=["def a():"])
 
 
@@ -193,10 +193,10 @@ def test_the_header_being_written_is_no_sibling():
         ("import os\n│", "ruby", []),
     ],
 )
-def test_imports(marked, language, imports):
+def test_imports(marked, language, imports) -> None:
     check(marked, language, imports=imports)
 
 
-def test_long_headers_are_cut():
+def test_long_headers_are_cut() -> None:
     answer = at("def f(" + "a, " * 500 + "):\n    │\n")
     assert len(answer.scopes[0].text) <= 400
