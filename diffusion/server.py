@@ -32,7 +32,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-import filelock
 import psutil
 import uvicorn
 from starlette.applications import Starlette
@@ -41,6 +40,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from diffusion.api import DISTRIBUTION, EngineError, FillRequest, Progress, Status, to_json
+from diffusion.listening import listening
 from diffusion.scheduler import ModelEngine, Scheduler
 from diffusion.wire import ERROR_HANDLERS, Lines, parse_fill, read_body
 
@@ -212,46 +212,14 @@ def serve(options: Options, load: Load) -> int:
     Raises EngineError when the socket cannot be had.
     """
     _start_log(options)
-    with contextlib.ExitStack() as stack:
-        folder = options.socket.parent
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            found = folder.stat()
-            if found.st_uid != os.getuid() or found.st_mode & 0o077:
-                hint = "it must be yours alone (mode 0700)"
-                raise EngineError(f"the folder {folder} can be entered by others", hint, "unavailable")
-            lock = filelock.FileLock(options.socket.with_suffix(".lock"), timeout=0, mode=0o600)
-            stack.enter_context(lock.acquire())
-            listener = stack.enter_context(_bind(options.socket))
-        except filelock.Timeout:
+    with listening(options.socket) as listener:
+        if listener is None:
             log.info("another engine serves %s", options.socket)
             return 0
-        except OSError as error:
-            hint = "set MIDFILL_RUNTIME_DIR to a folder of yours with a short path"
-            raise EngineError(
-                f"no socket at {options.socket}: {error.strerror or error}", hint, "unavailable"
-            ) from error
         log.info("version %s, pid %d, profile %s", VERSION, os.getpid(), options.profile)
         asyncio.run(EngineServer(options, load).serve(listener))
     log.info("stopped")
     return 0
-
-
-@contextlib.contextmanager
-def _bind(path: Path) -> Iterator[socket.socket]:
-    """A listening socket that only the user can open. The lock is held, so one that is there already is stale."""
-    path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX)
-    before = os.umask(0o177)
-    try:
-        listener.bind(str(path))
-    finally:
-        os.umask(before)
-    listener.listen(128)
-    try:
-        yield listener
-    finally:
-        path.unlink(missing_ok=True)
 
 
 def _start_log(options: Options) -> None:

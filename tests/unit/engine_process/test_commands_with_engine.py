@@ -42,7 +42,7 @@ def test_start_status_stop(home: Path, capsys: Captured) -> None:
     assert (status["state"], status["pid"]) == ("ready", process.pid)
     assert midfill(["engine", "stop", *PROFILE]) == 0
     assert f"stopped (process {process.pid})" in capsys.readouterr().out
-    assert not process.is_running()
+    assert engines_in(home) == []
     assert midfill(["engine", "stop", *PROFILE]) == 0
     assert "no engine is running" in capsys.readouterr().out
     assert midfill(["engine", "status", "--json", *PROFILE]) == 1
