@@ -22,6 +22,8 @@ _CODE_WITH_HASH = re.compile(r"\"\"\"|'''|[\"'`(){}\[\]#]")
 _STRING_ENDS = {
     quote: re.compile(rf"\\.|{quote}" + (r"|\n" if quote in ("'", '"') else ""), re.DOTALL) for quote in _QUOTES
 }
+_TRIPLE_LINE = re.compile(r"^(.*?)(\"\"\"|''')(.*)$", re.MULTILINE)
+_STRING_PREFIX = re.compile(r"(?:.*\W)?(?:return|yield|[rRbBfFuU]{1,2})")
 _HASH_COMMENTS = frozenset(
     ("python", "ruby", "shellscript", "perl", "r", "yaml", "toml", "elixir", "makefile", "dockerfile", "julia", "nix")
 )
@@ -74,9 +76,31 @@ def balance(text: str, language: str, *, quote: str = "") -> Balance:
     return Balance(closed=tuple(closed), opened=(*opened, *([quote] if quote else [])), comment=comment)
 
 
+def before_cursor(request: FillRequest) -> Balance:
+    """What the prefix leaves open. It may begin within a long string: the first line with its quotes tells."""
+    return balance(request.prefix, request.language, quote=_string_at_start(request.prefix))
+
+
+def _string_at_start(prefix: str) -> str:
+    """The triple quote of the string in which a prefix begins, as far as the first one in it shows, or nothing."""
+    for line in _TRIPLE_LINE.finditer(prefix):
+        quote = line[2]
+        if line[0].count(quote) % 2 == 0:
+            continue
+        before, after = line[1].strip(), line[3].strip()
+        if before and before[-1] not in "=([{,:+" and not _STRING_PREFIX.fullmatch(before):
+            return quote
+        if before or (after and after[0] not in "),]}.;:"):
+            return ""
+        # Quotes on a line of their own end a text, unless a header or nothing stands above.
+        above = prefix[: line.start()].rstrip()
+        return "" if not above or above[-1] in ":=([{," else quote
+    return ""
+
+
 def redundant_closers(text: str, request: FillRequest) -> tuple[tuple[int, str], ...]:
     """The closers of a text that close what the suffix closes anyway, with their offsets in the text."""
-    before = balance(request.prefix, request.language)
+    before = before_cursor(request)
     quote = before.quote
     inside = balance(text, request.language, quote=quote)
     closed = inside.closed

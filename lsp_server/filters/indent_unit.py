@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from diffusion.api import FillRequest
-from lsp_server.filters.brackets import balance
+from lsp_server.filters.brackets import before_cursor
 from lsp_server.filters.surroundings import at_line_start, indent_unit_of, line_before, opens_block, split_indent
 
 STEPS = (2, 3, 4, 8)
@@ -40,7 +40,7 @@ def indent_unit(text: str, request: FillRequest) -> str:
     first, *later = text.split("\n")
     unit, known = indent_unit_of(request)
     given = split_indent(line_before(request))[0]
-    if given.strip(unit[0]) or _mixes(request) or balance(request.prefix, request.language).quote:
+    if given.strip(unit[0]) or _mixes(request) or before_cursor(request).quote:
         return text
     if at_line_start(request):
         indent, body = split_indent(_indented(first, unit, AS_IS, 1) if known else first)
