@@ -237,6 +237,21 @@ TAKEN_OVER: list[Row] = [
     ("c", "x = │;\n", "1;", "x = 1;│\n"),
     ("javascript", "a = {b: │,\n", "1,", "a = {b: 1,│\n"),
     ("javascript", "r = │;\n", "/[)}]/g;", "r = /[)}]/g;│\n"),
+    # The window of a large file may begin within a long string.
+    *[
+        ("python", f"{above}print(│)\n", "\"hi\")", f"{above}print(\"hi\")│\n")
+        for above in (
+            'ends here.\n    """\n',
+            'ends here."""\n',
+            'a\n""".strip()\n',
+            '"""One line."""\n',
+            '"""\nText.\n"""\n',
+            '    """Text\n    more.\n    """\n',
+            'x = """\nText.\n"""\n',
+            'return f"""Text\n{x}"""\n',
+            "g('''\n(''')\n",
+        )
+    ],
     ("typescript", "const x: A<│>;\n", "B>;", "const x: A<B>;│\n"),
     ("javascript", "f(│);\n", "(x) => x", "f((x) => x│);\n"),
 ]  # fmt: skip
