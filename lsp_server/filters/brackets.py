@@ -99,18 +99,25 @@ def _string_at_start(prefix: str) -> str:
 
 
 def redundant_closers(text: str, request: FillRequest) -> tuple[tuple[int, str], ...]:
-    """The closers of a text that close what the suffix closes anyway, with their offsets in the text."""
+    """The closers of a text that close what the suffix closes anyway, with their offsets in the text.
+
+    They are the last ones: so many of the others are kept that the closers of the suffix fit best to what is left open.
+    """
     before = before_cursor(request)
-    quote = before.quote
-    inside = balance(text, request.language, quote=quote)
-    closed = inside.closed
-    if not closed:
-        return ()
-    behind = balance(request.suffix, request.language, quote=quote).closed
-    missing = len(before.opened) + len(inside.opened) - len(behind)
-    if quote and closed[0][1] == quote and (not behind or behind[0][1] != quote):
-        missing = max(1, missing)  # Nothing behind the cursor ends the string.
-    return closed[max(0, missing) :]
+    inside = balance(text, request.language, quote=before.quote)
+
+    def misfit(kept: int) -> tuple[bool, int, int]:
+        left = [*before.opened[: max(0, len(before.opened) - kept)], *inside.opened]
+        quote = inside.quote if kept else before.quote
+        behind = [closer for _, closer in balance(request.suffix, request.language, quote=quote).closed]
+        pairs = [opener == _PAIRS.get(closer, closer) for opener, closer in zip(reversed(left), behind, strict=False)]
+        fitting = pairs.index(False) if False in pairs else len(pairs)
+        # Both windows end somewhere: that one has more than the other is a weaker sign than a wrong pair.
+        surplus = abs(len(before.opened) - kept + len(inside.opened) - len(behind))
+        return False in pairs, -fitting if False in pairs else 0, surplus
+
+    kept = min(range(len(inside.closed) + 1), key=misfit) if inside.closed else 0
+    return inside.closed[kept:]
 
 
 def closes_angle(text: str) -> bool:
