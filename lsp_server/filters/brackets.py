@@ -6,6 +6,7 @@ Knows enough of all languages to tell strings and comments from code, and the gr
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,10 +19,10 @@ _QUOTES = ('"""', "'''", '"', "'", "`")
 _COMMENT_ENDS = {"//": "\n", "#": "\n", "/*": "*/"}
 _CODE = re.compile(r"\"\"\"|'''|[\"'`(){}\[\]]|//|/\*")
 _CODE_WITH_HASH = re.compile(r"\"\"\"|'''|[\"'`(){}\[\]#]")
-# In a string: an escape, which is passed over, or what ends the string.
-_STRING_ENDS = {
-    quote: re.compile(rf"\\.|{quote}" + (r"|\n" if quote in ("'", '"') else ""), re.DOTALL) for quote in _QUOTES
-}
+# In a string: an escape, which is passed over, or what ends the string, for good or for code in it.
+_MORE_ENDS = {"'": r"|\n", '"': r"|\n", "`": r"|\$\{"}
+_STRING_ENDS = {quote: re.compile(rf"\\.|{quote}{_MORE_ENDS.get(quote, '')}", re.DOTALL) for quote in _QUOTES}
+_TEMPLATES = frozenset(("javascript", "javascriptreact", "typescript", "typescriptreact", "vue", "svelte"))
 _TRIPLE_LINE = re.compile(r"^(.*?)(\"\"\"|''')(.*)$", re.MULTILINE)
 _STRING_PREFIX = re.compile(r"(?:.*\W)?(?:return|yield|[rRbBfFuU]{1,2})")
 _HASH_COMMENTS = frozenset(
@@ -32,8 +33,8 @@ _HASH_COMMENTS = frozenset(
 @dataclass(frozen=True, kw_only=True)
 class Balance:
     """What a text leaves unbalanced: `closed` has its extra closers with their offsets, `opened` what stays open, the
-    innermost last. A quote counts as a bracket; an open one is always the last. `comment`: where a comment starts that
-    runs to the text's end, or None."""
+    innermost last. A quote counts as a bracket, and so does the "${" of code in a template string. `comment`: where a
+    comment starts that runs to the text's end, or None."""
 
     closed: tuple[tuple[int, str], ...]
     opened: tuple[str, ...]
@@ -42,16 +43,17 @@ class Balance:
     @property
     def quote(self) -> str:
         """The quote of the string that is open at the end, or an empty string."""
-        return self.opened[-1] if self.opened and self.opened[-1] in _QUOTES else ""
+        return _quote(self.opened)
 
 
 @lru_cache(maxsize=16)
-def balance(text: str, language: str, *, quote: str = "") -> Balance:
-    """Scan a text that starts inside the string `quote`, or in code."""
+def balance(text: str, language: str, *, quote: str = "", template: bool = False) -> Balance:
+    """Scan a text that starts inside the string `quote`, or in code; `template`: in the code of a template string."""
     code = _CODE_WITH_HASH if language in _HASH_COMMENTS else _CODE
     closed: list[tuple[int, str]] = []
     opened: list[str] = []
-    outer = quote
+    outer = bool(quote)  # The string was begun before the text.
+    outer_templates: list[bool] = []
     comment = None
     at = 0
     while found := (_STRING_ENDS[quote] if quote else code).search(text, at):
@@ -59,8 +61,12 @@ def balance(text: str, language: str, *, quote: str = "") -> Balance:
         if quote:
             if mark == quote and outer:
                 closed.append((found.start(), quote))
-            if mark in (quote, "\n"):  # At a line's end: a string that was never closed, or an apostrophe.
-                quote = outer = ""
+            if mark == "${" and language in _TEMPLATES:
+                opened += [mark] if outer else [quote, mark]
+                outer_templates.append(outer)
+            elif mark not in (quote, "\n"):  # At a line's end: a string that was never closed, or an apostrophe.
+                continue
+            quote, outer = "", False
         elif mark in _QUOTES:
             quote = mark
         elif mark in _COMMENT_ENDS:
@@ -69,11 +75,28 @@ def balance(text: str, language: str, *, quote: str = "") -> Balance:
             at = len(text) if end < 0 else end
         elif mark in "([{":
             opened.append(mark)
+        elif opened and opened[-1] == "${" and mark == "}":
+            opened.pop()
+            quote, outer = "`", outer_templates.pop()
+            if not outer:
+                opened.pop()
         elif opened and opened[-1] == _PAIRS[mark]:
             opened.pop()
         elif not opened:
             closed.append((found.start(), mark))
+            if template and mark == "}":
+                quote, outer, template = "`", True, False
     return Balance(closed=tuple(closed), opened=(*opened, *([quote] if quote else [])), comment=comment)
+
+
+def _quote(opened: Sequence[str]) -> str:
+    return opened[-1] if opened and opened[-1] in _QUOTES else ""
+
+
+def balance_in_place(text: str, request: FillRequest) -> Balance:
+    """Scan a text that stands at the cursor."""
+    before = before_cursor(request)
+    return balance(text, request.language, quote=before.quote, template="${" in before.opened)
 
 
 def before_cursor(request: FillRequest) -> Balance:
@@ -104,13 +127,16 @@ def redundant_closers(text: str, request: FillRequest) -> tuple[tuple[int, str],
     They are the last ones: so many of the others are kept that the closers of the suffix fit best to what is left open.
     """
     before = before_cursor(request)
-    inside = balance(text, request.language, quote=before.quote)
+    inside = balance_in_place(text, request)
 
     def misfit(kept: int) -> tuple[bool, int, int]:
         left = [*before.opened[: max(0, len(before.opened) - kept)], *inside.opened]
-        quote = inside.quote if kept else before.quote
-        behind = [closer for _, closer in balance(request.suffix, request.language, quote=quote).closed]
-        pairs = [opener == _PAIRS.get(closer, closer) for opener, closer in zip(reversed(left), behind, strict=False)]
+        suffix = balance(request.suffix, request.language, quote=_quote(left), template="${" in left)
+        behind = [closer for _, closer in suffix.closed]
+        pairs = [
+            opener == _PAIRS.get(closer, closer) or (opener, closer) == ("${", "}")
+            for opener, closer in zip(reversed(left), behind, strict=False)
+        ]
         fitting = pairs.index(False) if False in pairs else len(pairs)
         # Both windows end somewhere: that one has more than the other is a weaker sign than a wrong pair.
         surplus = abs(len(before.opened) - kept + len(inside.opened) - len(behind))

@@ -163,6 +163,7 @@ COMMENT_BEFORE_REST: list[Row] = [
     ("python", "print(│)\n", "'#a'", "print('#a'│)\n"),
     ("javascript", "f(│);\n", "a // b", "f(a│);\n"),
     ("python", "x = │\n", "1  # one", "x = 1  # one│\n"),
+    ("javascript", "s = `${│}`\n", "f(`https://x/${y}`)}`,", "s = `${f(`https://x/${y}`)}`,│\n"),
 ]
 REPEATS_SUFFIX: list[Row] = [
     ("javascript", "draw(a,│ b);\n", " c, b);", "draw(a, c,│ b);\n"),
@@ -237,6 +238,13 @@ TAKEN_OVER: list[Row] = [
     ("c", "x = │;\n", "1;", "x = 1;│\n"),
     ("javascript", "a = {b: │,\n", "1,", "a = {b: 1,│\n"),
     ("javascript", "r = │;\n", "/[)}]/g;", "r = /[)}]/g;│\n"),
+    ("javascript", "s = [`a ${│}`\n", "x}`,", "s = [`a ${x}`,│\n"),
+    ("javascript", "s = `a ${│}`;\n", "f(`b ${c}`)}`;", "s = `a ${f(`b ${c}`)}`;│\n"),
+    ("javascript", "s = `a ${f(│)}`;\n", "x)} b`;", "s = `a ${f(x)} b`;│\n"),
+    ("javascript", "s = `a │`;\n", "${x}/b`;", "s = `a ${x}/b`;│\n"),
+    ("javascript", "f(`a ${x} │`);\n", "${y}`);", "f(`a ${x} ${y}`);│\n"),
+    ("c", "#if A\nf() {\n#else\ng() {\n#endif\n  free(│)\n}\n", "a);",
+     "#if A\nf() {\n#else\ng() {\n#endif\n  free(a);│\n}\n"),
     # The window of a large file may begin within a long string.
     *[
         ("python", f"{above}print(│)\n", "\"hi\")", f"{above}print(\"hi\")│\n")
