@@ -1,4 +1,4 @@
-"""`midfill complete FILE:LINE:COLUMN`: one completion, as an editor would get it, without the editor's filters.
+"""`midfill complete FILE:LINE:COLUMN`: what the model writes at a place, before the filters of the language server.
 
 Knows the command line of this one command; the request is built by lsp_server.context, as in the server.
 """

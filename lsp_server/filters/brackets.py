@@ -104,6 +104,7 @@ def before_cursor(request: FillRequest) -> Balance:
     return balance(request.prefix, request.language, quote=_string_at_start(request.prefix))
 
 
+@lru_cache(maxsize=4)
 def _string_at_start(prefix: str) -> str:
     """The triple quote of the string in which a prefix begins, as far as the first one in it shows, or nothing."""
     for line in _TRIPLE_LINE.finditer(prefix):

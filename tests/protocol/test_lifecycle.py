@@ -103,7 +103,7 @@ async def test_a_poisoned_workspace_runs_no_code_of_its_own(tmp_path: Path, laun
         names = ("__init__", "api", "server", "completion", "syntax", "languages", "__main__", "scripted")
         for name in names:
             (folder / f"{name}.py").write_text(f"open({str(tmp_path / 'poisoned')!r}, 'w').close()\n")
-    for name in ("json", "psutil", "logging", "pygls", "httpx"):
+    for name in ("json", "psutil", "logging", "pygls", "h11"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'poisoned')!r}, 'w').close()\n")
     program = (midfill(),) if launch == "script" else (sys.executable, "-I", "-m", "lsp_server")
     async with server({"after": "x = ", "fill": "1"}, cwd=tmp_path, program=program) as client:

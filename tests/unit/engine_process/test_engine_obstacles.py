@@ -44,6 +44,13 @@ async def test_an_engine_that_does_not_answer_is_told_from_none(new_client: NewC
     assert str(client.paths.log) in raised.value.hint
 
 
+def test_two_versions_never_meet(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = engine_paths("fake")
+    monkeypatch.setattr("lsp_server.engine_paths.PROTOCOL_VERSION", 99)
+    theirs = engine_paths("fake")
+    assert not {ours.socket, ours.lock, ours.log} & {theirs.socket, theirs.lock, theirs.log}
+
+
 def test_a_second_process_for_the_socket_ends_quietly(home: Path) -> None:
     paths = engine_paths("fake")
     paths.socket.parent.mkdir(mode=0o700)
@@ -120,7 +127,7 @@ async def test_log_folder_that_cannot_be_written(
 
 async def test_a_poisoned_folder_never_runs(new_client: NewClient, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = home / "workspace"
-    for package in ("diffusion", "grammars", "lsp_server", "httpx"):
+    for package in ("diffusion", "grammars", "lsp_server", "h11"):
         (workspace / package).mkdir(parents=True)
         (workspace / package / "__init__.py").write_text(f"open({str(home / 'poisoned')!r}, 'w')")
     monkeypatch.chdir(workspace)
