@@ -9,12 +9,14 @@ from lsp_server.filters.surroundings import Rejected, line_before, split_indent
 
 _PROSE_LANGUAGES = frozenset({"plaintext", "markdown", "mdx", "restructuredtext", "asciidoc", "latex", "git-commit"})
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*([\w+#.-]*)[ \t]*$", re.MULTILINE)
+_QUOTED = re.compile(r"(\s*)(```|`)([^`\n]+)\2\s*")
+_NO_BACKTICKS = frozenset({"python", "c", "cpp", "csharp", "java", "rust", "lua", "css", "html", "json"})
 _COMMENT = re.compile(r"#|//|/\*|--|<!--|^\s*\*|[\"'`]")
 _OPENING = re.compile(
     r"\s*(?:(?:sure|certainly|of course|okay|absolutely|great)[!,.:]"
     r"|here(?:'s| is| are)\b.*(?::|\bcode\b|\bcompletion\b)"
     r"|the (?:completed?|missing|following|corrected|final)\b.*:?$"
-    r"|(?:i'm|i am|i've|i have|i'll|i will|i can(?:'t|not)?) \w+"
+    r"|(?:i'm|i am|i've|i have|i'd|i would|i'll|i will|i can(?:'t|not)?|i think|i believe) \w+"
     r"|as an ai\b|to complete (?:the|this)\b|below is\b|this (?:code|function|completion) \w+s\b)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -25,6 +27,8 @@ def chat(text: str, request: FillRequest) -> str | Rejected:
         return text
     if "```" not in request.prefix + request.suffix and (fence := _FENCE.search(text)):
         return _inside(text, fence)
+    if (quoted := _QUOTED.fullmatch(text)) and (quoted[2] == "```" or request.language in _NO_BACKTICKS):
+        return quoted[1] + quoted[3]
     if not _in_running_text(request) and _OPENING.match(text):
         return Rejected(reason="it is prose, not code")
     return text

@@ -47,11 +47,13 @@ def _wanted(request: FillRequest, body: str, width: int, cursor: int, level: int
     added = width - cursor
     if added <= 0 or body.startswith(_CONTINUES):
         return width
+    above = previous_line(request)
+    if opens_block(above, request.language) and cursor == indent_of(above) + level:
+        return cursor  # It stands where the block begins.
     if added % level:  # A few columns.
         return cursor + added - added % level
     if below == added + level:  # The text has brought its indentation along: twice is too much.
         return max(added, cursor)
-    above = previous_line(request)
     if not above:
         return width
     deeper = goes_on(above, request.language)

@@ -20,7 +20,7 @@ _PLAIN = re.compile(
     r"|\[(?:MASK|PAD|UNK|SEP|CLS|/?INST)\]|<</?SYS>>"
 )
 _END = re.compile(
-    r"<\|?(?:turn\||endoftext|im_end|eot_id|end_of_text|eom_id|end)\|?>|</s>|<(?:eos|eot|EOT|end_of_turn)>"
+    r"<\|?(?:turn\||endoftext|im_end|eot_id|end_of_text|eom_id|file_sep(?:arator)?|end)\|?>|</s>|<(?:eos|eot|EOT|end_of_turn)>"
 )
 _ROLE = re.compile(r"(?:<\|(?:im_start|start_header_id|turn)\|?>|<start_of_turn>)(?:system|user|assistant|model)?\n?")
 

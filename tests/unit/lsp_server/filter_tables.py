@@ -24,6 +24,7 @@ SPECIAL_TOKENS: list[Row] = [
             "</s>",
             "<eos>",
             "<|fim_middle|>",
+            "<|file_separator|>",
             "<pad>",
             "<eom>",
             "[/INST]",
@@ -44,6 +45,10 @@ CHAT: list[Row] = [
     ("python", "def f():\n    │\n", "return 1\n```\n\nExplanation: it returns 1.", "def f():\n    return 1│\n"),
     ("python", "def f():\n    │\n", "Here is the code:\n\nreturn 1", None),
     ("python", "def f():\n    │\n", "I'm sorry, but I can't help with that.", None),
+    ("python", "x = │\n", "```1```", "x = 1│\n"),
+    ("python", "x = │\n", "`1`", "x = 1│\n"),
+    ("javascript", "x = │\n", "`1`", "x = `1`│\n"),
+    ("python", "x = │\n", "I think the answer is 1", None),
     ("markdown", "Code:\n│\n", "```python\nx\n```", "Code:\n```python\nx\n```│\n"),
     ("python", "# │\n", "Here is the code: run it", "# Here is the code: run it│\n"),
 ]
@@ -94,6 +99,7 @@ FIRST_INDENT: list[Row] = [
     ("python", "def f(a):\n│\n", "    return 1", "def f(a):\n    return 1│\n"),
     ("javascript", "foo(function() {\n  │\n});\n", "bar();", "foo(function() {\n  bar();│\n});\n"),
     ("javascript", "p = q\n│\n", "  .then(f)", "p = q\n  .then(f)│\n"),
+    ("javascript", "function f() {\n  │\n}\n", "   return 1;", "function f() {\n  return 1;│\n}\n"),
     ("html", "<p>\n  │\n</p>\n", "text", "<p>\n  text│\n</p>\n"),
     ("python", "    │\n", "pass", "    pass│\n"),
 ]  # fmt: skip
