@@ -169,6 +169,7 @@ COMMENT_BEFORE_REST: list[Row] = [
     ("python", "print(│)\n", "'#a'", "print('#a'│)\n"),
     ("javascript", "f(│);\n", "a // b", "f(a│);\n"),
     ("python", "x = │\n", "1  # one", "x = 1  # one│\n"),
+    ("c", "// a │ c\n", "b // x", "// a b // x│ c\n"),
     ("javascript", "s = `${│}`\n", "f(`https://x/${y}`)}`,", "s = `${f(`https://x/${y}`)}`,│\n"),
 ]
 REPEATS_SUFFIX: list[Row] = [
