@@ -117,9 +117,9 @@ class ResidentEngine:
             encodes=tally.encodes,
             ms=(time.monotonic() - begun) * 1000,
         )
-        # Where the likeliest middle is empty there is nothing to add, whatever the others say.
+        # Where the likeliest middle is empty there is nothing to add; but who asks for several wants to see some.
         best, _ = self._text(request, prompt, outcome.middles[0].ids)
-        candidates = tuple(distinct.values())[: request.n] if best.strip() else ()
+        candidates = tuple(distinct.values())[: request.n] if best.strip() or request.n > 1 else ()
         return Result(candidates=candidates, finish=outcome.finish, cost=cost, model=self.name)
 
     def _confidence(self, evidence: Sequence[float]) -> float | None:

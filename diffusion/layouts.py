@@ -53,7 +53,7 @@ def native(request: FillRequest, vocabulary: Vocabulary, profile: ModelProfile) 
     first = window_start(sizes, layout.encoder - layout.context - 4)
     window = "".join(lines[first:]).removeprefix("\n") if first else "".join(lines)
     visible = set(window.split("\n"))
-    texts = [item.text for item in request.context if item.text.rstrip() not in visible]
+    texts = [text for item in request.context if (text := normalise(item.text)).rstrip() not in visible]
     context = vocabulary.encode(context_text(request.path, texts)) if request.path or texts else []
     head = encoder_head(profile, request.language, context, at_file_start=first == 0)
     ids = [token for line in _lines(window) for token in vocabulary.encode_line(line)]

@@ -14,6 +14,8 @@ import platformdirs
 
 from diffusion.api import DISTRIBUTION, EngineError
 
+_PACKAGE = Path(str(resources.files("diffusion")))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
@@ -73,12 +75,12 @@ class ModelProfile:
 
 def load_profile(name: str) -> ModelProfile:
     """The profile called `name`, the user's own before those of the package. Raises EngineError."""
-    user = platformdirs.user_config_path(DISTRIBUTION) / "profiles" / f"{name}.toml"
-    packaged = Path(str(resources.files("diffusion"))) / "profiles" / f"{name}.toml"
-    for path in (user, packaged):
-        if path.is_file():
-            return parse_profile(path)
-    known = sorted({path.stem for folder in (user.parent, packaged.parent) for path in folder.glob("*.toml")})
+    folders = (platformdirs.user_config_path(DISTRIBUTION) / "profiles", _PACKAGE / "profiles")
+    for folder in folders:
+        # A name, not a path: it comes from a command line.
+        if name == Path(name).name and (folder / f"{name}.toml").is_file():
+            return parse_profile(folder / f"{name}.toml")
+    known = sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
     raise EngineError(f"there is no model profile {name!r}", f"known profiles: {', '.join(known)}")
 
 
@@ -107,7 +109,7 @@ def _weights_folder(text: str, profile_path: Path) -> Path:
     """ "package:NAME" is a folder of this package; anything else is a path, relative to the profile's file."""
     scheme, _, rest = text.partition(":")
     if scheme == "package":
-        return Path(str(resources.files("diffusion"))) / rest
+        return _PACKAGE / rest
     return (profile_path.parent / Path(text).expanduser()).resolve()
 
 

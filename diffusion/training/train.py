@@ -11,10 +11,11 @@ import os
 import shutil
 import signal
 from pathlib import Path
+from typing import NoReturn
 
 import platformdirs
 
-from diffusion.api import DISTRIBUTION, EngineError
+from diffusion.api import DISTRIBUTION, BadRequest, EngineError
 from diffusion.profiles import ModelProfile, load_profile
 
 EVALUATED_CUTS = 90
@@ -30,9 +31,14 @@ Trains the embedded model. The first call needs a corpus: python -m diffusion.tr
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise BadRequest(message, "see `midfill train --help`")
+
+
 def main(argv: list[str]) -> int:
     """Parse `argv` and run. Returns the exit code; raises EngineError with a sentence for the user."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="midfill train", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     state = platformdirs.user_state_path(DISTRIBUTION) / "training"
