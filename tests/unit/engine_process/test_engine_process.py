@@ -35,6 +35,7 @@ async def test_a_fill_starts_the_engine_and_streams(new_client: NewClient, home:
     assert status.log == str(client.paths.log)
     assert client.paths.socket.stat().st_mode & 0o777 == 0o600
     assert client.paths.socket.parent.stat().st_mode & 0o777 == 0o700
+    assert psutil.Process(status.pid).net_connections(kind="inet") == []
 
 
 async def test_two_starts_at_once_give_one_engine(new_client: NewClient, home: Path) -> None:
