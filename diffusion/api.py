@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 """Raised when the JSON below changes; part of the engine socket's name, so that two versions never meet."""
 
 DISTRIBUTION = "midfill"
@@ -45,7 +45,8 @@ class FillRequest:
     `n` candidates at most are returned, best first. `deadline_ms` counts from the arrival of the request at the
     engine; None waits until the fill is done. `start` is text to warm-start the slot from. `drafts` asks for a draft
     after every denoising step, `cells` for the state of each slot position in them. `steps` bounds the denoising steps
-    of each canvas (None: the profile's default).
+    of each canvas (None: the profile's default). `length_of` is for evaluation only: the middle has as many tokens as
+    this text would have at this place (None: the engine finds the length).
     """
 
     id: str
@@ -64,6 +65,7 @@ class FillRequest:
     drafts: bool = False
     cells: bool = False
     steps: int | None = None
+    length_of: str | None = None
 
     def __post_init__(self) -> None:
         for name, low, high in (("max_lines", 1, 200), ("n", 1, 10), ("seed", 0, 2**63 - 1)):

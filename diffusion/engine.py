@@ -49,12 +49,10 @@ class ResidentEngine:
         *,
         arrived: float | None = None,
         cancelled: Callable[[], bool] = lambda: False,
-        length: int | None = None,
     ) -> Iterator[Event]:
         """Drafts if asked for, then one result; nothing more once `cancelled` says so.
 
-        `arrived` is time.monotonic() at the request's arrival (now, if not given). `length` is the middle's true
-        length in ids where an evaluation knows it. Raises EngineError.
+        `arrived` is time.monotonic() at the request's arrival (now, if not given). Raises EngineError.
         """
         begun = time.monotonic() if arrived is None else arrived
         prompt = layouts.native(request, self._vocabulary, self._profile)
@@ -62,7 +60,7 @@ class ResidentEngine:
         desk = Desk(model=self._model, cache=self._cache(request), profile=self._profile, tally=tally)
         limits = Limits(arrived=begun, deadline_ms=request.deadline_ms, cancelled=cancelled)
         try:
-            for event in infill.fill(self._task(request, prompt, length), desk, limits):
+            for event in infill.fill(self._task(request, prompt), desk, limits):
                 if isinstance(event, Outcome):
                     yield self._result(request, prompt, event, tally, begun)
                 elif request.drafts:
@@ -71,12 +69,7 @@ class ResidentEngine:
         except Cancelled:
             return
 
-    def middle_length(self, request: FillRequest, middle: str) -> int:
-        """How many ids `middle` takes at this place; what an evaluation passes as `length`."""
-        prompt = layouts.native(request, self._vocabulary, self._profile)
-        return len(self._vocabulary.encode(prompt.held_back + normalise(middle)))
-
-    def _task(self, request: FillRequest, prompt: Prompt, length: int | None) -> Task:
+    def _task(self, request: FillRequest, prompt: Prompt) -> Task:
         one_line = request.mode == "line"
         banned = self._special | self._newline if one_line else self._special
         layout = self._profile.layout
@@ -90,9 +83,13 @@ class ResidentEngine:
             steps=request.steps or self._profile.sampler.steps,
             canvases=CANVASES[request.mode],
             seed=request.seed,
-            hint=tuple(self._vocabulary.encode(prompt.held_back + normalise(request.start)) if request.start else ()),
-            length=length,
+            hint=self._ids(prompt, request.start) if request.start else (),
+            length=None if request.length_of is None else len(self._ids(prompt, request.length_of)),
         )
+
+    def _ids(self, prompt: Prompt, middle: str) -> tuple[int, ...]:
+        """The ids of a middle at this place, with what the prompt holds back in front."""
+        return tuple(self._vocabulary.encode(prompt.held_back + normalise(middle)))
 
     def _cache(self, request: FillRequest) -> KeyValueCache:
         """The cache of the client's document; the least recently used one makes room."""

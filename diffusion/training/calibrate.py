@@ -71,7 +71,7 @@ class Calibrator(ResidentEngine):
     def _prepared(self, request: FillRequest, cut: Cut) -> tuple[infill.Task, Desk, int]:
         prompt = layouts.native(request, self._vocabulary, self._profile)
         desk = Desk(model=self._model, cache=self._cache(request), profile=self._profile, tally=Tally())
-        return self._task(request, prompt, None), desk, self.middle_length(request, cut.middle)
+        return self._task(request, prompt), desk, len(self._ids(prompt, cut.middle))
 
 
 def _request(cut: Cut) -> FillRequest:

@@ -90,9 +90,15 @@ def evaluate(engine: ResidentEngine, cuts: Iterable[Cut], oracle_length: bool = 
     forwards: list[int] = []
     times: list[float] = []
     for index, cut in enumerate(cuts):
-        request = FillRequest(id=str(index), language=cut.language, path=cut.path, prefix=cut.prefix, suffix=cut.suffix)
-        length = engine.middle_length(request, cut.middle) if oracle_length else None
-        (result,) = (event for event in engine.fill(request, length=length) if isinstance(event, Result))
+        request = FillRequest(
+            id=str(index),
+            language=cut.language,
+            path=cut.path,
+            prefix=cut.prefix,
+            suffix=cut.suffix,
+            length_of=cut.middle if oracle_length else None,
+        )
+        (result,) = (event for event in engine.fill(request) if isinstance(event, Result))
         text = cut.prefix
         if result.candidates:
             best = result.candidates[0]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from diffusion import layouts
 from diffusion.api import Draft, FillRequest, Result
 from diffusion.engine import ResidentEngine
 
@@ -79,16 +80,23 @@ def test_same_request_same_text_warm_or_cold(engine: ResidentEngine, tiny: Tiny)
     assert texts(warm) == texts(result(cold, asked)) == texts(result(engine, asked))
 
 
+def test_a_known_length_is_counted_in_ids_with_what_is_held_back(engine: ResidentEngine, tiny: Tiny) -> None:
+    """Digits are single ids; on a blank line the newline and the indentation are one more."""
+    for marked, length in (("x = │\n", 5), ("if a:\n    │\n", 6)):
+        asked = request(marked, length_of="12345")
+        assert engine._task(asked, layouts.native(asked, tiny.vocabulary, tiny.profile)).length == length
+
+
 def test_a_middle_longer_than_the_slot_goes_on_in_the_next(engine: ResidentEngine) -> None:
-    outcome = result(engine, request(mode="block", max_lines=50, n=1), length=150)
+    outcome = result(engine, request(mode="block", max_lines=50, n=1, length_of="7" * 150))
     assert outcome.finish == "stop"
     assert outcome.cost.encodes >= 2 * 3  # three canvases: 64 + 64 + 22
-    endless = result(engine, request(mode="block", max_lines=50, n=1), length=999)
+    endless = result(engine, request(mode="block", max_lines=50, n=1, length_of="7" * 999))
     assert endless.finish == "length"
 
 
 def test_an_empty_middle_is_no_candidate(engine: ResidentEngine) -> None:
-    assert result(engine, request(), length=0).candidates == ()
+    assert result(engine, request(length_of="")).candidates == ()
 
 
 def test_a_deadline_gives_the_best_draft(engine: ResidentEngine) -> None:

@@ -32,11 +32,13 @@ def test_a_feature_without_spread_does_no_harm() -> None:
 
 
 def test_confidence_is_null_without_a_calibration_and_a_probability_with_one(tiny: Tiny) -> None:
-    request = FillRequest(id="1", prefix="def f(a):\n    return ", suffix="\n", language="python", n=3)
+    request = FillRequest(
+        id="1", prefix="def f(a):\n    return ", suffix="\n", language="python", n=3, length_of="7" * 5
+    )
 
     def confidences(calibration: Calibration | None) -> list[float | None]:
         profile = replace(tiny.profile, calibration=calibration)
-        (result,) = ResidentEngine(profile, tiny.vocabulary, tiny.model).fill(request, length=5)
+        (result,) = ResidentEngine(profile, tiny.vocabulary, tiny.model).fill(request)
         return [candidate.confidence for candidate in result.candidates]
 
     assert set(confidences(None)) == {None}
@@ -51,7 +53,7 @@ def test_the_calibrator_sees_what_the_engine_does(tiny: Tiny) -> None:
     calibrator = Calibrator(tiny.profile, tiny.vocabulary, tiny.model)
     cut = Cut(language="python", path="a.py", prefix="x = ", middle="alpha + beta", suffix="\ny = 2\n")
     ends, over = calibrator.ends(cut)
-    length = calibrator.middle_length(FillRequest(id="1", prefix=cut.prefix, suffix=cut.suffix), cut.middle)
+    length = len(tiny.vocabulary.encode(cut.middle))  # nothing is held back: the line is not blank
     assert len(ends) == len(over) == tiny.profile.layout.line_width
     assert over == [position >= length for position in range(len(over))]
     assert all(0 <= end <= 1 + 1e-6 for end in ends)
