@@ -1,4 +1,7 @@
-"""A Unix socket that one process at a time listens on and only its user can open. Knows nothing of what is served."""
+"""Sockets to listen on: a Unix one that one process at a time has and only its user can open, and a port of 127.0.0.1.
+
+Knows nothing of what is served.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 
 import filelock
 
-from diffusion.api import EngineError
+from diffusion.api import BadRequest, EngineError
 
 
 @contextlib.contextmanager
@@ -29,6 +32,25 @@ def listening(path: Path) -> Iterator[socket.socket | None]:
             hint = "set MIDFILL_RUNTIME_DIR to a folder of yours with a short path"
             raise EngineError(f"no socket at {path}: {error.strerror or error}", hint, "unavailable") from error
         yield listener
+
+
+def on_loopback(address: str) -> socket.socket:
+    """The listening socket for "127.0.0.1:PORT" (0: any free port). Raises EngineError: no other host is ever bound."""
+    host, _, number = address.rpartition(":")
+    if host not in ("127.0.0.1", "localhost") or not (number.isascii() and number.isdigit() and int(number) < 65536):
+        raise BadRequest(f"cannot listen on {address!r}", "only on this machine itself: 127.0.0.1:PORT")
+    listener = socket.socket(socket.AF_INET)
+    try:
+        if os.name == "posix":  # elsewhere the option would let two programs have the port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", int(number)))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise EngineError(
+            f"cannot listen on {address}: {error.strerror}", "choose another port", "unavailable"
+        ) from error
+    return listener
 
 
 def _check_folder(folder: Path) -> None:

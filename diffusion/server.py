@@ -1,12 +1,15 @@
 """The engine process: HTTP on a Unix socket around one resident model. Routes, leases, idle exit, log.
 
     python -I -m diffusion.server --socket PATH --profile NAME [--idle SECONDS] [--log FILE] [--foreground]
+                                  [--listen 127.0.0.1:PORT --api-key-env NAME]
 
     GET  /health      the status, at any time
     GET  /v1/events   the status after every change, a line of JSON each, until the engine stops. While a client reads
                       this it holds a lease: the engine does not end for lack of work
     POST /v1/fill     a request as JSON; drafts and then one result or error, a line of JSON each. Closing the
                       connection cancels. While the model loads, the request waits for it, up to its deadline
+    POST /v1/listen   {address, key}: open a port for other tools (see other_tools); an open port is a lease, too
+    GET  /v1/listen   {address} of that port, or ""
     POST /v1/stop     end: no new requests, the running one finishes
 
 The socket is bound before the model is loaded, so that `loading` can be answered. The process keeps an exclusive lock
@@ -27,22 +30,23 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import psutil
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from diffusion.api import DISTRIBUTION, EngineError, FillRequest, Progress, Status, to_json
+from diffusion.api import DISTRIBUTION, BadRequest, EngineError, Event, FillRequest, Progress, Status, to_json
+from diffusion.http_server import HttpServer
 from diffusion.listening import listening
 from diffusion.scheduler import ModelEngine, Scheduler
-from diffusion.wire import ERROR_HANDLERS, Lines, parse_fill, read_body
+from diffusion.tool_port import ToolPort
+from diffusion.wire import ERROR_HANDLERS, Lines, parse_fill, parse_json, read_body
 
 VERSION = importlib.metadata.version(DISTRIBUTION)
 DRAIN_SECONDS = 10
@@ -55,13 +59,16 @@ log = logging.getLogger("midfill.engine")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How the process was started. `idle` in seconds, 0: never end by itself."""
+    """How the process was started. `idle` in seconds, 0: never end by itself. `listen`: the address of a port for other
+    tools, whose key stands in the environment variable `api_key_env`."""
 
     socket: Path
     profile: str
     idle: float = 300.0
     log: Path | None = None
     foreground: bool = False
+    listen: str = ""
+    api_key_env: str = ""
 
 
 class EngineServer:
@@ -76,6 +83,7 @@ class EngineServer:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._stopping = asyncio.Event()
         self._logged_state = ""
+        self._port = ToolPort(self._fill, self.status, drain=DRAIN_SECONDS + 2)
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer on a bound socket until stopped by a request, a signal, or for lack of work."""
@@ -84,15 +92,14 @@ class EngineServer:
                 Route("/health", self.health, methods=["GET"]),
                 Route("/v1/events", self.events, methods=["GET"]),
                 Route("/v1/fill", self.fill, methods=["POST"]),
+                Route("/v1/listen", self.listen_route, methods=["GET", "POST"]),
                 Route("/v1/stop", self.stop_route, methods=["POST"]),
             ],
             exception_handlers=ERROR_HANDLERS,
         )
-        config = uvicorn.Config(
-            app, http="h11", ws="none", lifespan="off", log_config=None, access_log=False,
-            timeout_graceful_shutdown=DRAIN_SECONDS + 2, server_header=False,
-        )  # fmt: skip
-        server = _Server(config)
+        server = HttpServer(app, drain=DRAIN_SECONDS + 2)
+        if self._options.listen:
+            await self.listen(self._options.listen, os.environ.get(self._options.api_key_env, ""))
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, self.stop, number.name)
         model = asyncio.create_task(self._scheduler.run())
@@ -101,6 +108,7 @@ class EngineServer:
         self._reconsider_idle()
         await asyncio.wait([serving, stopping, model], return_when=asyncio.FIRST_COMPLETED)
         server.should_exit = True
+        await self._port.close()
         await serving
         stopping.cancel()
         model.cancel()
@@ -113,6 +121,12 @@ class EngineServer:
         self._scheduler.close()
         self._stopping.set()
         asyncio.get_running_loop().call_later(DRAIN_SECONDS, self._scheduler.abandon)
+
+    async def listen(self, address: str, key: str) -> None:
+        """Open the port for other tools. Raises EngineError."""
+        await self._port.open(address, key)
+        log.info("listening on %s for other tools", self._port.address)
+        self._reconsider_idle()
 
     def status(self) -> Status:
         scheduler = self._scheduler
@@ -145,6 +159,14 @@ class EngineServer:
         arrived = time.monotonic()
         return Lines(self._fill(parse_fill(await read_body(request)), arrived))
 
+    async def listen_route(self, request: Request) -> Response:
+        if request.method == "POST":
+            body = parse_json(await read_body(request))
+            if not isinstance(body, dict) or not all(isinstance(body.get(name), str) for name in ("address", "key")):
+                raise BadRequest("address and key must be texts")
+            await self.listen(body["address"], body["key"])
+        return JSONResponse({"address": self._port.address})
+
     async def stop_route(self, request: Request) -> Response:
         asyncio.get_running_loop().call_soon(self.stop, "asked to")
         return JSONResponse(to_json(self.status()))
@@ -166,7 +188,7 @@ class EngineServer:
             self._watchers.discard(changed)
             self._reconsider_idle()
 
-    async def _fill(self, request: FillRequest, arrived: float) -> AsyncGenerator[Any, None]:
+    async def _fill(self, request: FillRequest, arrived: float) -> AsyncGenerator[Event, None]:
         self._filling += 1
         self._reconsider_idle()
         try:
@@ -188,19 +210,12 @@ class EngineServer:
             watcher.set()
 
     def _reconsider_idle(self) -> None:
-        """Start the idle time anew if nobody holds a lease or waits for an answer."""
+        """Start the idle time anew if nobody holds a lease or waits for an answer, and no port is open."""
         if self._idle_timer:
             self._idle_timer.cancel()
             self._idle_timer = None
-        if self._options.idle > 0 and not self._watchers and not self._filling:
+        if self._options.idle > 0 and not (self._watchers or self._filling or self._port.address):
             self._idle_timer = asyncio.get_running_loop().call_later(self._options.idle, self.stop, "idle")
-
-
-class _Server(uvicorn.Server):
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Leave signals to EngineServer: uvicorn raises them again at the end, before the socket is cleaned up."""
-        yield
 
 
 # --- the process
@@ -242,6 +257,8 @@ def parse_options(argv: Sequence[str] | None) -> Options:
     parser.add_argument("--idle", type=float, default=300.0, help="seconds without a client until it ends; 0: never")
     parser.add_argument("--log", type=Path)
     parser.add_argument("--foreground", action="store_true", help="log to the terminal as well")
+    parser.add_argument("--listen", default="", metavar="127.0.0.1:PORT", help="open a port for other tools")
+    parser.add_argument("--api-key-env", default="", metavar="NAME", help="environment variable with the port's key")
     return Options(**vars(parser.parse_args(argv)))
 
 

@@ -10,8 +10,8 @@ import contextlib
 import json
 import logging
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -22,6 +22,10 @@ from diffusion.api import BadRequest, EngineError, Failure, FillRequest, parse_r
 
 BODY_LIMIT = 4 * 1024 * 1024
 """Bytes of a request's body. A prompt is a few thousand tokens, so more is a mistake of the client."""
+BODY_SECONDS = 30.0
+"""How long a client may take to send it."""
+
+T = TypeVar("T")
 
 log = logging.getLogger("midfill.engine")
 
@@ -37,17 +41,8 @@ class Lines(Response):
         del self.headers["content-length"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sending = asyncio.create_task(self._send(send))
-        leaving = asyncio.create_task(_gone(receive))
-        try:
-            await asyncio.wait([sending, leaving], return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            leaving.cancel()
-            if not sending.done():
-                sending.cancel()
-            await asyncio.wait([sending, leaving])
-        if not sending.cancelled() and (error := sending.exception()):
-            raise error
+        with contextlib.suppress(ClientDisconnect):
+            await unless_gone(receive, self._send(send))
 
     async def _send(self, send: Send) -> None:
         async with contextlib.aclosing(self._values) as values:
@@ -57,8 +52,27 @@ class Lines(Response):
                     await send({"type": "http.response.body", "body": _line(value), "more_body": True})
             # The status line is out, so an unforeseen fault of the model can only be told in the stream itself.
             except Exception as error:  # noqa: BLE001
-                await send({"type": "http.response.body", "body": _line(_as_failure(error)), "more_body": True})
+                await send({"type": "http.response.body", "body": _line(as_failure(error)), "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def unless_gone(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, which is cancelled as soon as the client has gone. The body must have been read by then.
+
+    Raises ClientDisconnect.
+    """
+    working = asyncio.create_task(work)
+    leaving = asyncio.create_task(_gone(receive))
+    try:
+        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leaving.cancel()
+        if not working.done():
+            working.cancel()
+        await asyncio.wait([working, leaving])
+    if working.cancelled():
+        raise ClientDisconnect
+    return working.result()
 
 
 async def _gone(receive: Receive) -> None:
@@ -74,26 +88,37 @@ async def read_body(request: Request) -> bytes:
     """The body. One that is too long is read to its end and dropped: closing earlier would lose the answer."""
     body = bytearray()
     size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size <= BODY_LIMIT:
-            body += chunk
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size <= BODY_LIMIT:
+                    body += chunk
+    except TimeoutError:
+        raise HTTPException(408, f"the request was not complete after {BODY_SECONDS:.0f} s") from None
     if size > BODY_LIMIT:
         raise HTTPException(413, f"the request has {size:,} bytes, {BODY_LIMIT:,} at most are allowed")
     return bytes(body)
 
 
-def parse_fill(body: bytes) -> FillRequest:
+def parse_json(body: bytes) -> Any:
     try:
-        request = parse_request(json.loads(body))
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise BadRequest("the request is not valid JSON") from None
+
+
+def parse_fill(body: bytes) -> FillRequest:
+    return checked(parse_request(parse_json(body)))
+
+
+def checked(request: FillRequest) -> FillRequest:
+    """The same request. Raises BadRequest for text that no tokenizer takes."""
+    try:
         "".join((request.prefix, request.suffix, request.path, request.language, request.start or "",
                  *(item.path + item.text for item in request.context))).encode()  # fmt: skip
     except UnicodeEncodeError:
         raise BadRequest("the request contains lone surrogates") from None
-    except BadRequest:
-        raise
-    except (ValueError, RecursionError):
-        raise BadRequest("the request is not valid JSON") from None
     return request
 
 
@@ -111,19 +136,22 @@ async def _engine_error(request: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    message = f"no such route: {request.method} {request.url.path}" if error.status_code in (404, 405) else error.detail
-    return _reply(error.status_code, Failure(code="bad_request", message=message))
+    return _reply(error.status_code, Failure(code="bad_request", message=http_message(request, error)))
 
 
-async def _client_gone(request: Request, error: Exception) -> Response:
+def http_message(request: Request, error: HTTPException) -> str:
+    return f"no such route: {request.method} {request.url.path}" if error.status_code in (404, 405) else error.detail
+
+
+async def client_gone(request: Request, error: Exception) -> Response:
     return Response()
 
 
 async def _internal_error(request: Request, error: Exception) -> Response:
-    return _reply(500, _as_failure(error))
+    return _reply(500, as_failure(error))
 
 
-def _as_failure(error: Exception) -> Failure:
+def as_failure(error: Exception) -> Failure:
     """Log where an unforeseen error came from. Its message may quote code, so only its type is told."""
     name = type(error).__name__
     log.error("%s\n%s", name, "".join(traceback.format_tb(error.__traceback__)))
@@ -133,6 +161,6 @@ def _as_failure(error: Exception) -> Failure:
 ERROR_HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
     EngineError: _engine_error,
     HTTPException: _http_error,
-    ClientDisconnect: _client_gone,
+    ClientDisconnect: client_gone,
     Exception: _internal_error,
 }

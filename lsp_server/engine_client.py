@@ -134,6 +134,15 @@ class EngineClient:
                     raise EngineError(status.detail, hint, "model")
         raise self._ended()
 
+    async def listen(self, address: str, key: str) -> str:
+        """Open a port of 127.0.0.1 for other tools that have the key, and return its address. Raises EngineError."""
+        answer = await self._one("POST", "/v1/listen", {"address": address, "key": key})
+        return str(answer["address"])
+
+    async def listening(self) -> str:
+        """The address of that port, or "" if none is open. Raises EngineError."""
+        return str((await self._one("GET", "/v1/listen"))["address"])
+
     async def stop(self) -> None:
         """End the engine, after the request that runs, and wait until it has gone. Raises EngineError."""
         status = parse_status(await self._one("POST", "/v1/stop"))
@@ -152,8 +161,8 @@ class EngineClient:
 
     # --- HTTP
 
-    async def _one(self, method: str, path: str) -> Any:
-        async with contextlib.aclosing(self._lines(method, path)) as lines:
+    async def _one(self, method: str, path: str, body: Any = None) -> Any:
+        async with contextlib.aclosing(self._lines(method, path, body)) as lines:
             async for line in lines:
                 return line
         raise self._ended()

@@ -6,10 +6,12 @@ part of the names, so that two versions never meet. Knows no HTTP and starts not
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import os
 import re
+import secrets
 import stat
 import tempfile
 import warnings
@@ -27,10 +29,12 @@ SOCKET_PATH_LIMIT = 103
 
 @dataclass(frozen=True, kw_only=True)
 class EnginePaths:
-    """The files of one engine. `lock` is held by the engine as long as it lives."""
+    """The files of one engine. `lock` is held by the engine as long as it lives; `key` holds the key of its port for
+    other tools, once there is one."""
 
     socket: Path
     lock: Path
+    key: Path
     log: Path
 
 
@@ -47,7 +51,7 @@ def engine_paths(profile: str) -> EnginePaths:
             hint = f"set {RUNTIME_DIR_VARIABLE} to a folder of yours with a short path"
             raise EngineError(f"too long for the address of a socket: {path}", hint, "unavailable")
     log = platformdirs.user_log_path(DISTRIBUTION) / f"{stem}.log"
-    return EnginePaths(socket=path, lock=path.with_suffix(".lock"), log=log)
+    return EnginePaths(socket=path, lock=path.with_suffix(".lock"), key=path.with_suffix(".key"), log=log)
 
 
 def runtime_folder() -> Path:
@@ -89,6 +93,22 @@ def check_private(folder: Path) -> None:
     if not mine or found.st_mode & 0o077:
         hint = f"remove it, or set {RUNTIME_DIR_VARIABLE} to a folder that is yours alone (mode 0700)"
         raise EngineError(f"not a private folder: {folder}", hint, "unavailable")
+
+
+def stored_key(file: Path) -> tuple[str, bool]:
+    """The key in a file that only the user can read, and whether it has just been made. Raises EngineError."""
+    make_private(file.parent)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            if key := file.read_text(encoding="ascii").strip():
+                return key, False
+        key = secrets.token_urlsafe(32)
+        file.unlink(missing_ok=True)
+        with os.fdopen(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as stored:
+            stored.write(key)
+    except (OSError, UnicodeDecodeError) as error:
+        raise EngineError(f"no key can be kept in {file}: {error}", "remove that file", "unavailable") from error
+    return key, True
 
 
 def last_line(log: Path) -> str:

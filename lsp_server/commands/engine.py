@@ -16,8 +16,11 @@ from rich.console import Console
 from diffusion.api import Status, to_json
 from lsp_server.commands import render
 from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient, engine_command
-from lsp_server.engine_paths import make_private
-from lsp_server.usage import Parser
+from lsp_server.engine_paths import EnginePaths, make_private, stored_key
+from lsp_server.usage import Parser, UsageError
+
+KEY_VARIABLE = "MIDFILL_API_KEY"
+"""Where a foreground engine finds its key."""
 
 EPILOG = """\
 examples:
@@ -25,6 +28,9 @@ examples:
   midfill engine status                what it is doing, how much memory it takes, where its log is
   midfill engine stop                  free the memory; the next completion starts it again
   midfill engine start --foreground    run it in this terminal with its log (end with Ctrl-C)
+  midfill engine start --listen 127.0.0.1:8012
+                                       let other completion plug-ins use it as well: http://127.0.0.1:8012 speaks
+                                       /v1/completions (OpenAI) and /infill (llama.cpp), with the key it prints
 
 You need none of these: editors start the engine when they need it, and it ends when nobody has used it for a while.
 """
@@ -33,6 +39,8 @@ You need none of these: editors start the engine when they need it, and it ends 
 def main(argv: Sequence[str]) -> int:
     """Run one of the three. Raises UsageError, EngineError."""
     arguments = _parser().parse_args(argv)
+    if arguments.action == "start" and arguments.api_key_env and not arguments.listen:
+        raise UsageError("--api-key-env needs --listen", "--listen 127.0.0.1:8012")
     out, err = render.consoles()
     if arguments.action == "start":
         return _start(arguments, out, err)
@@ -43,35 +51,64 @@ def main(argv: Sequence[str]) -> int:
 
 def _start(arguments: argparse.Namespace, out: Console, err: Console) -> int:
     client = EngineClient(arguments.profile, idle=arguments.idle)
+    key, said = _key(arguments, client.paths) if arguments.listen else ("", "")
     if arguments.foreground:
-        make_private(client.paths.socket.parent)
-        os.chdir(client.paths.socket.parent)
-        command = engine_command(client.paths, arguments.profile, arguments.idle)
-        os.execv(command[0], [*command, "--foreground"])
+        _become_engine(arguments, client.paths, key, said, err)
 
-    async def start() -> Status:
+    async def start() -> tuple[Status, str]:
         if (running := await client.running()) and running.state == "errored":
             await client.stop()  # what kept it from loading may have been put right
+        if arguments.listen:
+            await client.listen(arguments.listen, key)
         with err.status("starting the engine") as shown:
             try:
                 await client.wait_ready(lambda status: shown.update(render.loading_line(status)))
-                return await client.status()
+                return await client.status(), await client.listening()
             finally:
                 await client.close()
 
-    _print_status(asyncio.run(start()), out)
+    _print_status(*asyncio.run(start()), client.paths, out)
+    if said:
+        out.print(f"{'key':<8} {said}")
     return 0
+
+
+def _become_engine(arguments: argparse.Namespace, paths: EnginePaths, key: str, said: str, err: Console) -> None:
+    """Turn this process into the engine. The key goes along in the environment, which other users cannot read."""
+    make_private(paths.socket.parent)
+    os.chdir(paths.socket.parent)
+    command = [*engine_command(paths, arguments.profile, arguments.idle), "--foreground"]
+    if key:
+        err.print(f"key: {said}")
+        os.environ[KEY_VARIABLE] = key
+        command += ["--listen", arguments.listen, "--api-key-env", KEY_VARIABLE]
+    os.execv(command[0], command)
+
+
+def _key(arguments: argparse.Namespace, paths: EnginePaths) -> tuple[str, str]:
+    """The key of the port for other tools and what to say about it. Raises UsageError, EngineError."""
+    name = arguments.api_key_env
+    if name:
+        if not (key := os.environ.get(name, "")):
+            raise UsageError(
+                f"the environment variable {name} is empty", "put the key into it, or leave out --api-key-env"
+            )
+        return key, f"the one in {name}"
+    key, new = stored_key(paths.key)
+    return key, f"{key} (shown this once; it stays in {paths.key})" if new else f"the one in {paths.key}"
 
 
 async def _status(profile: str, as_json: bool, out: Console) -> int:
     """Exit code 0: an engine runs; 1: none does, or its model could not be loaded."""
     client = EngineClient(profile)
     status = await client.running()
+    address = await client.listening() if status else ""
     if as_json:
         log = str(client.paths.log)
-        print(json.dumps(to_json(status or Status(state="stopped", model=profile, log=log))))
+        said = to_json(status or Status(state="stopped", model=profile, log=log))
+        print(json.dumps({**said, "socket": str(client.paths.socket), "listening": address}))
     elif status:
-        _print_status(status, out)
+        _print_status(status, address, client.paths, out)
     else:
         out.print(f"no engine is running for the profile {profile}; it starts when it is needed")
     return 0 if status and status.state != "errored" else 1
@@ -91,14 +128,17 @@ async def _stop(profile: str, out: Console) -> int:
     return 0
 
 
-def _print_status(status: Status, out: Console) -> None:
+def _print_status(status: Status, address: str, paths: EnginePaths, out: Console) -> None:
+    progress = f", {status.progress.done} of {status.progress.total}" if status.progress else ""
     lines = {
-        "state": status.state + (f": {status.detail}" if status.detail else ""),
+        "state": status.state + progress + (f": {status.detail}" if status.detail else ""),
         "model": status.model + (f" on {status.device}" if status.device else ""),
         "process": f"{status.pid}, up {status.uptime:.0f} s, {status.memory / 1e6:.0f} MB",
         "clients": f"{status.clients}, {status.requests} requests so far",
         "version": f"{status.version}, protocol {status.protocol}",
         "log": status.log or "none: its folder cannot be written",
+        "socket": str(paths.socket),
+        "port": f"http://{address} for other tools" if address else "none open for other tools",
     }
     for name, value in lines.items():
         out.print(f"{name:<8} {value}")
@@ -115,6 +155,10 @@ def _parser() -> argparse.ArgumentParser:
     start = actions.add_parser("start", help="start it and wait until the model is loaded")
     start.add_argument("--foreground", action="store_true", help="run in this terminal and show the log")
     start.add_argument("--idle", type=_seconds, default=300.0, metavar="SECONDS", help="end when unused (0: never)")
+    start.add_argument("--listen", metavar="127.0.0.1:PORT", help="open a port for other tools; it runs until stopped")
+    start.add_argument(
+        "--api-key-env", metavar="NAME", help="the port's key is in this variable (default: a random one)"
+    )
     status = actions.add_parser("status", help="show what it is doing")
     status.add_argument("--json", action="store_true", help="print one JSON object instead")
     stop = actions.add_parser("stop", help="end it, after the request that runs")

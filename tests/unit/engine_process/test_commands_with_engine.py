@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 from engine_processes import FAKE, engines_in
 
@@ -96,7 +97,7 @@ def test_foreground_becomes_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     executed: list[list[str]] = []
     monkeypatch.setattr(os, "execv", lambda path, words: executed.append([path, *words]))
     monkeypatch.setattr(os, "chdir", lambda folder: None)
-    monkeypatch.setattr(engine, "_print_status", lambda status, out: None)
+    monkeypatch.setattr(engine, "_print_status", lambda *said: None)
     midfill(["engine", "start", "--foreground", "--idle", "7", *PROFILE])
     (words,) = executed
     assert words[0] == sys.executable and words[2:5] == ["-I", "-m", "diffusion.server"]
@@ -140,3 +141,50 @@ def test_doctor_looks_at_the_real_torch_in_a_child() -> None:
     facts = doctor._facts("no-such-profile")
     assert facts["torch"]["version"] and facts["torch"]["threads"] >= 1
     assert "no-such-profile" in facts["profile"]["error"] and "embedded" in facts["profile"]["hint"]
+
+
+def test_start_opens_a_port_for_other_tools(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    assert midfill(["engine", "start", "--listen", "127.0.0.1:0", *PROFILE]) == 0
+    first = capsys.readouterr().out
+    key = engine_paths("fake").key.read_text()
+    assert "http://127.0.0.1:" in first and key in first and "shown this once" in first
+    assert midfill(["engine", "start", "--listen", "127.0.0.1:0", *PROFILE]) == 0
+    assert key not in capsys.readouterr().out
+    monkeypatch.setenv("MY_KEY", "mine")
+    assert midfill(["engine", "start", "--listen", "127.0.0.1:0", "--api-key-env", "MY_KEY", *PROFILE]) == 0
+    assert "the one in MY_KEY" in capsys.readouterr().out
+    midfill(["engine", "status", "--json", *PROFILE])
+    status = json.loads(capsys.readouterr().out)
+    assert status["listening"].startswith("127.0.0.1:") and status["socket"] == str(engine_paths("fake").socket)
+    answer = httpx.get(f"http://{status['listening']}/v1/models", headers={"authorization": "Bearer mine"})
+    assert answer.json()["data"][0]["id"] == "fake"
+
+
+def test_start_refuses_what_cannot_be_listened_on(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    for words, said in (
+        (["--listen", "0.0.0.0:80"], "127.0.0.1:PORT"),
+        (["--listen", "127.0.0.1:0", "--api-key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY is empty"),
+        (["--api-key-env", "NO_SUCH_KEY"], "needs --listen"),
+    ):
+        assert midfill(["engine", "start", *words, *PROFILE]) > 0
+        assert said in capsys.readouterr().err
+
+
+def test_foreground_with_a_port(home: Path) -> None:
+    (home / "run").mkdir(mode=0o700)
+    socket = str(engine_paths("fake").socket)
+    command = [*FAKE, "--socket", socket, "--profile", "fake", "--foreground", "--listen", "127.0.0.1:0"]
+    environment = {**os.environ, "MIDFILL_API_KEY": "secret"}
+    with subprocess.Popen(
+        [*command, "--api-key-env", "MIDFILL_API_KEY"], stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stderr
+        line = next(line for line in process.stderr if "listening" in line or not line)
+        address = line.split()[line.split().index("on") + 1]
+        assert httpx.get(f"http://{address}/v1/models", headers={"authorization": "Bearer secret"}).status_code == 200
+        process.send_signal(signal.SIGINT)
+        process.stderr.read()
+    assert process.returncode == 0
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and "API key" in done.stderr and "Traceback" not in done.stderr
