@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "engine": ("lsp_server.commands.engine:main", "start, stop or look at the process that holds the model"),
     "doctor": ("lsp_server.commands.doctor:main", "show what is installed, which device and model, where the log is"),
     "bench": ("lsp_server.commands.bench:main", "measure fills and completions on this machine"),
+    "eval": ("lsp_server.commands.eval:main", "measure how good a model is, on public problems or your own files"),
     "train": ("diffusion.training.train:main", "train the embedded model"),
 }
 

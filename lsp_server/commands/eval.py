@@ -1,0 +1,234 @@
+"""`midfill eval`: how good a model is, measured through the engine, on public problems or on one's own files.
+
+Knows the command line and which figures each evaluation has; the cuts, the fills and the figures are in eval_*.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from lsp_server.commands import eval_data, eval_figures, eval_report, eval_run, render, session
+from lsp_server.commands.eval_cuts import KINDS
+from lsp_server.commands.eval_figures import Trial
+from lsp_server.commands.eval_sandbox import SECONDS, Sandbox
+from lsp_server.engine_client import DEFAULT_PROFILE
+from lsp_server.engines import AUTO
+from lsp_server.settings import Settings
+from lsp_server.usage import Parser, UsageError, whole_number
+
+DESCRIPTION = """\
+Measures how often a model writes exactly what stood there, how close it comes, and how long it takes.
+
+  human-eval-infilling   holes in published problems: do the programs pass their tests?
+  heldout                holes in packages that the embedded model was not trained on
+  repo                   holes in your own files: which of two models is the better one for you?
+
+Every hole is filled through the engine, as in an editor, with one candidate and no limit of time; the same holes every
+time. An exact match is the author's own text, blanks at line ends apart. Intervals are 95 % bootstrap intervals. For
+times that mean something, leave the machine alone meanwhile.
+"""
+
+HUMAN_EVAL = """\
+HumanEval-Infilling: from each program a line, or a random span, was taken out. pass@1 is the share of programs that
+pass the tests of the data with the model's middle in them.
+
+example:
+  midfill eval human-eval-infilling --data HumanEval-SingleLineInfilling.jsonl.gz --limit 100
+
+The programs are run in processes of their own with limits of time and memory, without network and without writing
+files outside a temporary folder. That guards against accidents, not against malice: do not use it for data or models
+that you do not trust.
+"""
+
+HELDOUT = """\
+Holes in the held-out packages of a training corpus: the rest of a line from a random column, a whole line, what stands
+between two brackets, a block of two to six lines. Where the model states its confidence, `shown` is the share of holes
+whose answer passes the gate with which the settings begin, and `exact of shown` the share of those that are right.
+
+example:
+  midfill eval heldout --corpus ~/.local/state/midfill/training/corpus
+"""
+
+REPO = """\
+Cuts holes into the source files below DIR that git tracks and lets the model fill them: the test that says which model
+to run. Nothing is written, and nothing leaves the machine unless a profile names a remote engine.
+
+examples:
+  midfill eval repo .
+  midfill eval repo ~/src/app --profile embedded --profile my-own --limit 400
+"""
+
+LANGUAGE_GROUPS: tuple[tuple[str, ...], ...] = (
+    ("python",),
+    ("javascript",),
+    ("typescript",),
+    ("javascript", "typescript"),
+)
+PROFILES = 4
+
+
+def main(argv: Sequence[str]) -> int:
+    """Evaluate and print it. Raises UsageError, EngineError."""
+    options = _parser().parse_args(argv)
+    evaluate: Callable[[argparse.Namespace, Console, Console], dict[str, Any]] = options.evaluate
+    out, err = render.consoles()
+    if not out.is_terminal:
+        out.width = eval_report.WIDTH
+    figures = evaluate(options, Console(quiet=True) if options.json else out, err)
+    if options.json:
+        print(json.dumps(figures))
+    return 0
+
+
+def _human_eval(options: argparse.Namespace, out: Console, err: Console) -> dict[str, Any]:
+    problems = eval_data.human_eval_infilling(options.data)[: options.limit]
+    solved = asyncio.run(eval_run.solve(_conditions(options), problems, Sandbox(options.seconds), err))
+    trials = [trial for trial, _ in solved]
+    figures = {
+        "profile": options.profile,
+        **eval_figures.share("pass@1", [verdict == "passed" for _, verdict in solved], trials),
+        **eval_figures.summary(trials),
+        "parse_rate": eval_figures.percent(map(eval_run.parses, trials)),
+        "out_of_time": sum(verdict == "out of time" for _, verdict in solved),
+        "oracle_length": options.oracle_length,
+        "steps": options.steps,
+    }
+    eval_report.single(out, figures)
+    return figures
+
+
+def _heldout(options: argparse.Namespace, out: Console, err: Console) -> dict[str, Any]:
+    cuts = eval_data.heldout(options.corpus, options.limit)
+    trials = asyncio.run(eval_run.fill_cuts(_conditions(options), cuts, err))
+    threshold = Settings().min_confidence
+    rows = []
+    for kind in KINDS:
+        for languages in LANGUAGE_GROUPS:
+            chosen = [t for t in trials if t.cut.kind == kind and t.cut.language in languages]
+            if chosen:
+                figures = eval_figures.summary(chosen) | eval_figures.gate(chosen, threshold)
+                rows.append({"kind": kind, "language": "+".join(languages), **figures})
+    eval_report.rows(out, ("kind", "language"), rows)
+    overall = eval_figures.summary(trials) | eval_figures.gate(trials, threshold)
+    out.print("all together")
+    eval_report.single(out, overall)
+    bins = eval_figures.reliability(trials)
+    if bins:
+        out.print("\nreliability: what the model says of itself, and what is true (%)")
+        eval_report.rows(out, (), bins)
+    return {
+        "profile": options.profile,
+        "gate": threshold,
+        **overall,
+        "rows": rows,
+        "reliability": bins,
+        "oracle_length": options.oracle_length,
+        "steps": options.steps,
+    }
+
+
+def _repo(options: argparse.Namespace, out: Console, err: Console) -> dict[str, Any]:
+    profiles = options.profiles or [DEFAULT_PROFILE]
+    if len(profiles) > PROFILES or len(set(profiles)) < len(profiles):
+        raise UsageError(f"--profile must name up to {PROFILES} profiles, none of them twice")
+    cuts = eval_data.repository(options.folder, options.limit)
+    conditions = [eval_run.Conditions(engine=options.engine, profile=profile) for profile in profiles]
+
+    async def every() -> list[list[Trial]]:
+        return [await eval_run.fill_cuts(one, cuts, err) for one in conditions]
+
+    runs = asyncio.run(every())
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for kind in KINDS:
+        chosen = [[trial for trial in run if trial.cut.kind == kind] for run in runs]
+        if chosen[0]:
+            kinds[kind] = [eval_figures.summary(trials) for trials in chosen]
+    overall = [eval_figures.summary(run) for run in runs]
+    eval_report.side_by_side(out, profiles, [*kinds.items(), ("all", overall)])
+    differences = [eval_figures.difference(runs[0], run) for run in runs[1:]]
+    for profile, (gain, low, high) in zip(profiles[1:], differences, strict=True):
+        out.print(f"exact match of {profile} against {profiles[0]}: {gain:+.1f} points [{low:+.1f}, {high:+.1f}]")
+    return {
+        "n": len(cuts),
+        "profiles": [
+            {"profile": profile, **overall[index], "kinds": {kind: figures[index] for kind, figures in kinds.items()}}
+            for index, profile in enumerate(profiles)
+        ],
+        "exact_match_differences": [
+            {"profile": profile, "against": profiles[0], "points": gain, "points_95": [low, high]}
+            for profile, (gain, low, high) in zip(profiles[1:], differences, strict=True)
+        ],
+    }
+
+
+def _conditions(options: argparse.Namespace) -> eval_run.Conditions:
+    return eval_run.Conditions(
+        engine=options.engine, profile=options.profile, steps=options.steps, oracle_length=options.oracle_length
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = Parser(prog="midfill eval", description=DESCRIPTION, formatter_class=raw)
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="human-eval-infilling|heldout|repo")
+
+    human_eval = kinds.add_parser("human-eval-infilling", description=HUMAN_EVAL, formatter_class=raw)
+    human_eval.add_argument(
+        "--data", type=Path, required=True, metavar="FILE", help="HumanEval-*Infilling*.jsonl.gz, as published"
+    )
+    human_eval.add_argument(
+        "--seconds", type=whole_number(1, 600), default=SECONDS, help="for each program (default: %(default)s)"
+    )
+    _add_limit(human_eval, 100_000, "problems")
+    _add_conditions(human_eval)
+    human_eval.set_defaults(evaluate=_human_eval)
+
+    heldout = kinds.add_parser("heldout", description=HELDOUT, formatter_class=raw)
+    heldout.add_argument("--corpus", type=Path, required=True, metavar="DIR", help="folder of the training corpus")
+    _add_limit(heldout, 2_400, "holes")
+    _add_conditions(heldout)
+    heldout.set_defaults(evaluate=_heldout)
+
+    repo = kinds.add_parser("repo", description=REPO, formatter_class=raw)
+    repo.add_argument("folder", type=Path, metavar="DIR", help="a folder of a git repository")
+    repo.add_argument(
+        "--profile",
+        dest="profiles",
+        action="append",
+        metavar="P",
+        help=f"model profile; name several to compare them (default: {DEFAULT_PROFILE})",
+    )
+    repo.add_argument("--engine", default=AUTO, metavar="scripted:FILE", help="answer from a file (for tests)")
+    _add_limit(repo, 200, "holes")
+    repo.set_defaults(evaluate=_repo)
+    return parser
+
+
+def _add_limit(parser: argparse.ArgumentParser, default: int, unit: str) -> None:
+    parser.add_argument(
+        "--limit",
+        type=whole_number(1, 100_000),
+        default=default,
+        metavar="N",
+        help=f"{unit} at most, the first of the list (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def _add_conditions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--oracle-length",
+        action="store_true",
+        help="tell the model how long the middle is: what is lost by not knowing",
+    )
+    parser.add_argument(
+        "--steps", type=whole_number(1, 256), metavar="N", help="denoising steps per canvas (default: the profile's)"
+    )
+    session.add_engine_arguments(parser)
