@@ -13,13 +13,15 @@ from pathlib import Path
 
 import filelock
 
+from diffusion import crashes
 from diffusion.api import BadRequest, EngineError
 
 
 @contextlib.contextmanager
 def listening(path: Path) -> Iterator[socket.socket | None]:
     """The listening socket at `path`, or None if another process has it. An exclusive lock beside it is held meanwhile,
-    so a socket file that is found is a dead process's. Raises EngineError when the socket cannot be had."""
+    so a socket file that is found is a dead process's, and counted as a crash. Raises EngineError when there can be no
+    socket."""
     with contextlib.ExitStack() as stack:
         try:
             _check_folder(path.parent)
@@ -63,6 +65,8 @@ def _check_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _bound(path: Path) -> Iterator[socket.socket]:
+    if path.exists():
+        crashes.note(path)
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
         before = os.umask(0o177)
@@ -73,5 +77,8 @@ def _bound(path: Path) -> Iterator[socket.socket]:
         listener.listen(128)
         try:
             yield listener
-        finally:
+        except EngineError:
             path.unlink(missing_ok=True)
+            raise
+        path.unlink(missing_ok=True)  # not after an error that nobody foresaw: that is a crash
+        crashes.forget(path)

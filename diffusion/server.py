@@ -41,6 +41,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from diffusion import crashes
 from diffusion.api import DISTRIBUTION, BadRequest, EngineError, Event, FillRequest, Progress, Status, to_json
 from diffusion.http_server import HttpServer
 from diffusion.listening import listening
@@ -76,7 +77,8 @@ class EngineServer:
 
     def __init__(self, options: Options, load: Load) -> None:
         self._options = options
-        self._scheduler = Scheduler(lambda on_progress: load(options.profile, on_progress), self._changed)
+        self._load = load
+        self._scheduler = Scheduler(self._load_model, self._changed)
         self._started = time.monotonic()
         self._watchers: set[asyncio.Event] = set()
         self._filling = 0
@@ -84,6 +86,11 @@ class EngineServer:
         self._stopping = asyncio.Event()
         self._logged_state = ""
         self._port = ToolPort(self._fill, self.status, drain=DRAIN_SECONDS + 2)
+
+    def _load_model(self, on_progress: Callable[[Progress], None]) -> ModelEngine:
+        """In the model's thread. Raises EngineError."""
+        crashes.hold_back(self._options.socket, self._options.log)
+        return self._load(self._options.profile, on_progress)
 
     async def serve(self, listener: socket.socket) -> None:
         """Answer on a bound socket until stopped by a request, a signal, or for lack of work."""
@@ -100,7 +107,7 @@ class EngineServer:
         server = HttpServer(app, drain=DRAIN_SECONDS + 2)
         if self._options.listen:
             await self.listen(self._options.listen, os.environ.get(self._options.api_key_env, ""))
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, self.stop, number.name)
         model = asyncio.create_task(self._scheduler.run())
         serving = asyncio.create_task(server.serve(sockets=[listener]))

@@ -15,8 +15,9 @@ from rich.console import Console
 
 from diffusion.api import Status, to_json
 from lsp_server.commands import render
-from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient, engine_command
+from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient
 from lsp_server.engine_paths import EnginePaths, make_private, stored_key
+from lsp_server.engine_start import engine_command
 from lsp_server.usage import Parser, UsageError
 
 KEY_VARIABLE = "MIDFILL_API_KEY"

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import random
-import signal
 from pathlib import Path
 
 import psutil
@@ -151,26 +150,6 @@ async def test_idle_engine_ends_only_when_the_lease_is_given_up(new_client: NewC
     assert not client.paths.socket.exists()
     assert "stopping: idle" in client.paths.log.read_text()
     assert text_of(await events_of(client, ask("again"))) == "again|"
-
-
-async def test_killed_in_mid_request_then_the_next_works(new_client: NewClient, home: Path) -> None:
-    client = new_client()
-    task = asyncio.create_task(events_of(client, ask("hang", drafts=True)))
-    assert await trace_line(home) == "started 1\n"
-    os.kill((await client.status()).pid, signal.SIGKILL)
-    end = (await task)[-1]
-    assert isinstance(end, Failure) and end.code == "unavailable" and str(client.paths.log) in end.hint
-    assert text_of(await events_of(client, ask("next"))) == "next|"
-
-
-async def test_after_three_crashes_it_gives_up_with_the_logs_path(new_client: NewClient) -> None:
-    client = new_client()
-    for _ in range(3):
-        (end,) = await events_of(client, ask("crash"))
-        assert isinstance(end, Failure) and end.code == "unavailable"
-    (end,) = await events_of(client, ask("fine"))
-    assert isinstance(end, Failure) and "3 times within 5 minutes" in end.message and ".log" in end.hint
-    assert text_of(await events_of(new_client(), ask("another client"))) == "another client|"
 
 
 async def test_sigterm_ends_in_order(new_client: NewClient, home: Path) -> None:
