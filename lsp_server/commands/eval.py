@@ -184,9 +184,13 @@ def _parser() -> argparse.ArgumentParser:
         "--data", type=Path, required=True, metavar="FILE", help="HumanEval-*Infilling*.jsonl.gz, as published"
     )
     human_eval.add_argument(
-        "--seconds", type=whole_number(1, 600), default=SECONDS, help="for each program (default: %(default)s)"
+        "--seconds",
+        type=whole_number(1, 600),
+        default=SECONDS,
+        metavar="N",
+        help="time for each program (default: %(default)s)",
     )
-    _add_limit(human_eval, 100_000, "problems")
+    _add_limit(human_eval, None, "problems")
     _add_conditions(human_eval)
     human_eval.set_defaults(evaluate=_human_eval)
 
@@ -211,13 +215,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_limit(parser: argparse.ArgumentParser, default: int, unit: str) -> None:
+def _add_limit(parser: argparse.ArgumentParser, default: int | None, unit: str) -> None:
     parser.add_argument(
         "--limit",
         type=whole_number(1, 100_000),
         default=default,
         metavar="N",
-        help=f"{unit} at most, the first of the list (default: %(default)s)",
+        help=f"{unit} at most, the first of the list (default: {default or 'all'})",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
