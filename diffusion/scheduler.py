@@ -1,4 +1,5 @@
-"""One queue and one thread that touches the accelerator: every request ends exactly once, the newest of a client wins.
+"""One queue and one thread that touches the accelerator: every request ends exactly once, the newest of a client wins,
+and whose turn was longest ago comes next.
 
 All bookkeeping happens on the event loop, so there are no locks: the model's thread only runs the synchronous
 generator of one fill at a time and hands its events over. Knows no HTTP, no torch and nothing of how a model works.
@@ -17,6 +18,11 @@ from diffusion.api import Draft, EngineError, Event, Failure, FillRequest, Progr
 
 CAPACITY = 64
 """Requests that may wait. A client has at most one waiting, so this many clients can type at once."""
+
+UNREAD_DRAFTS = 64
+"""Drafts kept for a client that reads slowly; then the oldest go, since each replaces the ones before."""
+REMEMBERED_TURNS = 1024
+"""Clients whose last turn is remembered."""
 
 OnProgress = Callable[[Progress], None]
 
@@ -48,6 +54,8 @@ class _Job:
         """Hand over an event, unless the job has ended: a draft that is late is dropped."""
         if isinstance(event, Draft):
             if not self.ended:
+                if self.events.qsize() >= UNREAD_DRAFTS:
+                    self.events.get_nowait()
                 self.events.put_nowait(event)
         else:
             self.end(event)
@@ -77,6 +85,8 @@ class Scheduler:
         self._on_change = on_change
         self._capacity = capacity
         self._waiting: list[_Job] = []
+        self._turn = 0
+        self._turns: dict[str, int] = {}
         self._running: _Job | None = None
         self._wake = asyncio.Event()
         self._closed = False
@@ -114,7 +124,7 @@ class Scheduler:
                 while not self._waiting:
                     self._wake.clear()
                     await self._wake.wait()
-                job = self._running = self._waiting.pop(0)
+                job = self._running = self._next()
                 filling = loop.run_in_executor(thread, self._drive, job, loop)
                 await asyncio.wait([filling])
                 self._running = None
@@ -165,6 +175,18 @@ class Scheduler:
         if self._running:
             self._running.end(_STOPPED)
 
+    def _next(self) -> _Job:
+        """Take the first of those whose client had its last turn longest ago, or never. Requests without a client take
+        turns as one, so that however many there are, nobody else waits for more than one of them."""
+        job = min(self._waiting, key=lambda other: self._turns.get(other.request.client, 0))
+        self._waiting.remove(job)
+        self._turn += 1
+        self._turns.pop(job.request.client, None)
+        self._turns[job.request.client] = self._turn
+        if len(self._turns) > REMEMBERED_TURNS:
+            del self._turns[next(iter(self._turns))]
+        return job
+
     def _accept(self, job: _Job) -> None:
         """Put a job into the queue, in the place of the one it supersedes, or end it at once."""
         self.requests += 1
@@ -182,13 +204,24 @@ class Scheduler:
             job.end(_STOPPED)
         elif self.error:
             job.end(self.error)
-        elif len(self._waiting) >= self._capacity:
-            message = f"{len(self._waiting)} requests are waiting already"
-            job.end(Failure(code="busy", message=message, hint="ask again in a moment"))
+        elif len(self._waiting) >= self._capacity and not self._make_room(client):
+            job.end(self._busy())
         else:
             self._waiting.insert(place, job)
             self._wake.set()
             self._on_change()
+
+    def _make_room(self, client: str) -> bool:
+        """Whether a full queue had more than one request without a client: the latest gives way to one that has one."""
+        nobodys = [job for job in self._waiting if not job.request.client]
+        if not client or len(nobodys) < 2:
+            return False
+        self._end(nobodys[-1], self._busy())
+        return True
+
+    def _busy(self) -> Failure:
+        message = f"{len(self._waiting)} requests are waiting already"
+        return Failure(code="busy", message=message, hint="ask again in a moment")
 
     def _expire(self, job: _Job) -> None:
         """The deadline of a job that may still wait. While it runs, the model itself keeps the deadline."""

@@ -43,7 +43,7 @@ from starlette.routing import Route
 
 from diffusion import crashes
 from diffusion.api import DISTRIBUTION, BadRequest, EngineError, Event, FillRequest, Progress, Status, to_json
-from diffusion.http_server import HttpServer
+from diffusion.http_server import HttpServer, allow_many_clients
 from diffusion.listening import listening
 from diffusion.scheduler import ModelEngine, Scheduler
 from diffusion.tool_port import ToolPort
@@ -238,6 +238,7 @@ def serve(options: Options, load: Load) -> int:
         if listener is None:
             log.info("another engine serves %s", options.socket)
             return 0
+        allow_many_clients()
         log.info("version %s, pid %d, profile %s", VERSION, os.getpid(), options.profile)
         asyncio.run(EngineServer(options, load).serve(listener))
     log.info("stopped")

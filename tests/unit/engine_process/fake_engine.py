@@ -1,13 +1,15 @@
 """An engine process with a model made of commands: the real server around it, started as a child like the real one.
 
-The prefix of a request says what to do: "drafts 3", "hang" (until cancelled), "echo", "raise", "crash". The
-environment says how loading goes: FAKE_LOAD_FIFO (a FIFO that is opened before loading ends), FAKE_LOAD_ERROR.
+The prefix of a request says what to do: "drafts 3", "flood 3" (drafts of 20 kB), "hang" (until cancelled), "echo",
+"raise", "crash". The environment says how loading goes: FAKE_LOAD_FIFO (a FIFO that is opened before loading ends),
+FAKE_LOAD_ERROR; and with FAKE_CLOCK the time of day jumps by hours, back and forth, whenever it is asked for.
 FAKE_TRACE names a FIFO or file to which a line is written when a hanging fill starts and when it sees its cancellation.
 """
 
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +30,10 @@ class CommandedModel:
         if command == "drafts":
             for step in range(1, int(argument) + 1):
                 yield Draft(step=step, text=f"draft {step}")
+        elif command == "flood":
+            for step in range(1, int(argument) + 1):
+                yield Draft(step=step, text=f"{step:020000}")
+                time.sleep(0.0002)  # lets the loop have its turn, as a real denoising step does
         elif command == "hang":
             trace(f"started {request.id}")
             step = 0
@@ -59,5 +65,11 @@ def load(profile: str, on_progress: Callable[[Progress], None]) -> CommandedMode
     return CommandedModel(profile)
 
 
+def jumping_clock() -> float:
+    return 1.7e9 + random.uniform(-1e6, 1e6)
+
+
 if __name__ == "__main__":
+    if os.environ.get("FAKE_CLOCK"):
+        time.time = jumping_clock
     server.leave(server.main(load=load))
