@@ -18,6 +18,7 @@ from lsp_server.__main__ import main as midfill
 from lsp_server.commands import doctor, engine, session
 from lsp_server.engine_client import EngineClient
 from lsp_server.engine_paths import engine_paths
+from lsp_server.engine_start import engine_command
 
 PROFILE = ["--profile", "fake"]
 Captured = pytest.CaptureFixture[str]
@@ -188,3 +189,50 @@ def test_foreground_with_a_port(home: Path) -> None:
     assert process.returncode == 0
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60)
     assert done.returncode == 1 and "API key" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_status_shows_everything(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    os.mkfifo(home / "gate")
+    monkeypatch.setenv("FAKE_LOAD_FIFO", str(home / "gate"))
+    paths = engine_paths("fake")
+    paths.socket.parent.mkdir(mode=0o700)
+    command = engine_command(paths, "fake", 300, FAKE)
+    with subprocess.Popen([*command, "--foreground"], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        next(line for line in process.stderr if "loading" in line or not line)
+        assert midfill(["engine", "status", "--json", *PROFILE]) == 0
+        status = json.loads(capsys.readouterr().out)
+        assert status.keys() == {
+            "state", "detail", "progress", "model", "device", "version", "protocol", "pid", "uptime", "memory",
+            "clients", "requests", "log", "socket", "listening",
+        }  # fmt: skip
+        assert (status["state"], status["progress"], status["pid"]) == ("loading", {"done": 1, "total": 2}, process.pid)
+        assert midfill(["engine", "status", *PROFILE]) == 0
+        out = capsys.readouterr().out
+        for said in (
+            "loading, 1 of 2",
+            f"{process.pid}, up ",
+            "MB",
+            "0, 0 requests",
+            str(paths.log),
+            str(paths.socket),
+        ):
+            assert said in out
+        assert "protocol" in out and "none open" in out
+        (home / "gate").write_text("")
+        process.send_signal(signal.SIGTERM)
+        process.stderr.read()
+
+
+def test_an_engine_that_does_not_answer_is_one_line(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(engine, "EngineClient", functools.partial(EngineClient, command=FAKE, patience=0.2))
+    assert midfill(["engine", "start", *PROFILE]) == 0
+    (process,) = engines_in(home)
+    process.suspend()
+    capsys.readouterr()
+    for action in ("status", "stop"):
+        assert midfill(["engine", action, *PROFILE]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == "" and captured.err.count("\n") == 1 and f"kill -9 {process.pid}" in captured.err
