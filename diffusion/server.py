@@ -85,7 +85,9 @@ class EngineServer:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._stopping = asyncio.Event()
         self._logged_state = ""
-        self._port = ToolPort(self._fill, self.status, drain=DRAIN_SECONDS + 2)
+        self._port = ToolPort(
+            self._fill, self.status, record=options.socket.with_suffix(".port"), drain=DRAIN_SECONDS + 2
+        )
 
     def _load_model(self, on_progress: Callable[[Progress], None]) -> ModelEngine:
         """In the model's thread. Raises EngineError."""
@@ -107,6 +109,8 @@ class EngineServer:
         server = HttpServer(app, drain=DRAIN_SECONDS + 2)
         if self._options.listen:
             await self.listen(self._options.listen, os.environ.get(self._options.api_key_env, ""))
+        else:
+            await self._port.reopen()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, self.stop, number.name)
         model = asyncio.create_task(self._scheduler.run())
@@ -132,7 +136,6 @@ class EngineServer:
     async def listen(self, address: str, key: str) -> None:
         """Open the port for other tools. Raises EngineError."""
         await self._port.open(address, key)
-        log.info("listening on %s for other tools", self._port.address)
         self._reconsider_idle()
 
     def status(self) -> Status:

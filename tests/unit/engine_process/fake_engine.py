@@ -37,11 +37,13 @@ class CommandedModel:
         elif command == "hang":
             trace(f"started {request.id}")
             step = 0
-            while not cancelled():
-                step += 1
-                yield Draft(step=step, text="…")
-                time.sleep(0.005)
-            trace(f"cancelled {request.id}")
+            try:
+                while not cancelled():
+                    step += 1
+                    yield Draft(step=step, text="…")
+                    time.sleep(0.005)
+            finally:  # also where the scheduler sees the cancellation first and closes this generator
+                trace(f"cancelled {request.id}")
             return
         elif command == "raise":
             raise ValueError(f"secret code: {request.suffix}")

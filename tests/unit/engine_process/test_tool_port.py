@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
-from engine_processes import NewClient, engines_in
+from engine_processes import NewClient, ask, engines_in, events_of
 
 from diffusion.api import EngineError
 from lsp_server.engine_paths import stored_key
@@ -68,6 +68,28 @@ async def test_an_open_port_is_a_lease(new_client: NewClient, home: Path) -> Non
     (process,) = engines_in(home)
     with pytest.raises(psutil.TimeoutExpired):
         await asyncio.to_thread(process.wait, 1.5)
+
+
+async def test_it_is_open_again_after_a_crash_and_not_after_an_end_in_order(new_client: NewClient, home: Path) -> None:
+    client = new_client()
+    address = await client.listen("127.0.0.1:0", "secret")
+    record = client.paths.socket.with_suffix(".port")
+    assert record.stat().st_mode & 0o777 == 0o600
+    await events_of(client, ask("crash"))
+    assert await client.listening() == address
+    async with httpx.AsyncClient(base_url=f"http://{address}", timeout=60) as http:
+        assert (await http.get("/v1/models", headers={"authorization": "Bearer secret"})).status_code == 200
+    await client.stop()
+    assert not record.exists() and await client.listening() == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"address": 1, "key": ""}', b'{"address": "0.0.0.0:1", "key": "k"}'])
+async def test_a_spoilt_record_of_the_port_stops_nothing(new_client: NewClient, home: Path, content: bytes) -> None:
+    client = new_client()
+    client.paths.socket.parent.mkdir(mode=0o700)
+    client.paths.socket.with_suffix(".port").write_bytes(content)
+    assert await client.listening() == ""
+    assert "not open again" in client.paths.log.read_text() and (await client.status()).state
 
 
 async def test_a_client_that_goes_ends_its_fill(new_client: NewClient, home: Path) -> None:
