@@ -40,6 +40,7 @@ def export(
             destination / WEIGHTS,
             metadata={name: str(value) for name, value in state["progress"].items()},
         )
+        (destination / WEIGHTS).chmod(0o644)  # the library writes for its owner only; these are for everybody
         (destination / "config.json").write_text(
             json.dumps(library_config(size, profile), indent=1) + "\n", encoding="utf-8"
         )
