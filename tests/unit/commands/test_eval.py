@@ -226,7 +226,14 @@ def test_an_interrupt_leaves_no_process(script: Script, data: Callable[..., str]
     path = data(problem("SingleLineInfilling/HumanEval/0/L0"))
     options = ["--data", path, "--seconds", "600", "--engine", script({"fill": "    while True: pass"})]
     command = [sys.executable, "-I", "-m", "lsp_server", "eval", "human-eval-infilling", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as ours:
+
+    def listen_to_interrupts() -> None:
+        # Whoever runs the tests in the background has made them deaf to it.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=listen_to_interrupts
+    ) as ours:
         process, programs = psutil.Process(ours.pid), []
         while not programs and ours.poll() is None:
             programs = process.children()
