@@ -24,6 +24,7 @@ from diffusion.infill import Desk, Outcome, Tally
 from diffusion.profiles import Calibration, load_profile
 from diffusion.stopping import Limits
 from diffusion.training.evaluate import Cut, heldout
+from diffusion.training.trainer import use_threads
 from diffusion.vocabulary import Vocabulary
 
 SEED = 7
@@ -85,6 +86,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--cuts", type=int, default=400, help="held-out cuts to fit on (default: %(default)s)")
     parser.add_argument("--profile", default="embedded", help="model profile (default: %(default)s)")
     options = parser.parse_args(argv)
+    use_threads(1)
     profile = replace(load_profile(options.profile), calibration=None)
     vocabulary = Vocabulary(profile.weights / "tokenizer.json", profile.specials)
     cuts = list(heldout(options.heldout, options.cuts, seed=SEED))
