@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from diffusion.api import Candidate, Cell, Draft, EngineError, FillRequest, Result
-from lsp_server import scripted
 from lsp_server.__main__ import main as midfill
 from lsp_server.commands import complete, demo, render
 
@@ -32,19 +31,6 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
     return write
 
 
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[FillRequest]:
-    """The requests that reach the scripted engine."""
-    seen: list[FillRequest] = []
-    original = scripted.ScriptedEngine.fill
-
-    def fill(self: scripted.ScriptedEngine, request: FillRequest) -> Any:
-        seen.append(request)
-        return original(self, request)
-
-    monkeypatch.setattr(scripted.ScriptedEngine, "fill", fill)
-    return seen
-
-
 def test_json_has_the_promised_keys(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
     engine = script({"fill": ["items", "x for x in items"], "confidence": 0.5, "delay_ms": 1})
     assert complete.main(["a.py:2:16", "--n", "2", "--json", "--engine", engine]) == 0
@@ -59,11 +45,10 @@ def test_json_has_the_promised_keys(script: Script, capsys: pytest.CaptureFixtur
     assert "steps" not in answer
 
 
-def test_the_request_is_what_was_asked_for(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = asked(monkeypatch)
+def test_the_request_is_what_was_asked_for(script: Script, asked: list[FillRequest]) -> None:
     options = ["--seed", "7", "--deadline-ms", "300", "--max-lines", "1", "--n", "3", "--steps", "--json"]
     complete.main(["a.py:3:1", *options, "--engine", script({"fill": "x"})])
-    (request,) = requests
+    (request,) = asked
     assert request.prefix == "def total(items):\r\n    return sum()\r\n"
     assert request.suffix == "\r\n\r\ndef other(): ...\r\n"
     assert (request.language, request.mode, request.max_lines, request.n) == ("python", "line", 1, 3)
@@ -93,12 +78,13 @@ def test_escapes_never_reach_the_terminal(script: Script, capsys: pytest.Capture
     assert "\x1b" not in out and "\x9b" not in out and "[red]x[/red]" in out
 
 
-def test_standard_input(script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    requests = asked(monkeypatch)
+def test_standard_input(
+    script: Script, asked: list[FillRequest], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"f()")))
     complete.main(["-:1:3", "--language", "lua", "--engine", script({"fill": "1"})])
     assert "f(⟦1⟧)" in capsys.readouterr().out
-    assert (requests[0].language, requests[0].path) == ("lua", "")
+    assert (asked[0].language, asked[0].path) == ("lua", "")
 
 
 def test_nothing_offered_is_said(script: Script, capsys: pytest.CaptureFixture[str]) -> None:

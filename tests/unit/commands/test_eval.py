@@ -70,20 +70,6 @@ def figures(capsys: pytest.CaptureFixture[str]) -> Eval:
     return run
 
 
-@pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[FillRequest]:
-    """The requests that reach the scripted engine."""
-    seen: list[FillRequest] = []
-    original = scripted.ScriptedEngine.fill
-
-    def fill(self: scripted.ScriptedEngine, request: FillRequest) -> Any:
-        seen.append(request)
-        return original(self, request)
-
-    monkeypatch.setattr(scripted.ScriptedEngine, "fill", fill)
-    return seen
-
-
 def test_a_program_may_pass_without_an_exact_match(script: Script, data: Callable[..., str], figures: Eval) -> None:
     lines = [problem(f"SingleLineInfilling/HumanEval/{n}/L0") for n in range(4)]
     engine = script(
