@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 """Raised when the JSON below changes; part of the engine socket's name, so that two versions never meet."""
 
 DISTRIBUTION = "midfill"
@@ -43,7 +43,8 @@ class FillRequest:
     Line ends may be any; middles come back with "\\n". `language` is an LSP language id; `path` is shown to the model
     (file name, at most a few folders). `mode` "line" forbids newlines in the middle, "block" allows `max_lines` lines.
     `n` candidates at most are returned, best first. `deadline_ms` counts from the arrival of the request at the
-    engine; None waits until the fill is done. `start` is text to warm-start the slot from. `drafts` asks for a draft
+    engine; None waits until the fill is done. `starts` are middles that may be right (what is left of an earlier answer,
+    lines found nearby): canvases start from them, and they are candidates. `drafts` asks for a draft
     after every denoising step, `cells` for the state of each slot position in them. `steps` bounds the denoising steps
     of each canvas (None: the profile's default). `length_of` is for evaluation only: the middle has as many tokens as
     this text would have at this place (None: the engine finds the length).
@@ -61,7 +62,7 @@ class FillRequest:
     n: int = 1
     deadline_ms: float | None = None
     seed: int = 0
-    start: str | None = None
+    starts: tuple[str, ...] = ()
     drafts: bool = False
     cells: bool = False
     steps: int | None = None
@@ -75,6 +76,29 @@ class FillRequest:
             raise BadRequest(f"deadline_ms must be above 0, not {self.deadline_ms}")
         if self.steps is not None and not 1 <= self.steps <= 256:
             raise BadRequest(f"steps must lie between 1 and 256, not {self.steps}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditRequest:
+    """Write `selected`, which stands between `before` and `after`, anew as `instruction` says.
+
+    Answered like a fill; a draft's and a candidate's text replaces `selected`. The other fields mean what they mean in
+    a FillRequest.
+    """
+
+    id: str
+    client: str = ""
+    language: str = "plaintext"
+    path: str = ""
+    before: str
+    selected: str
+    after: str
+    instruction: str
+    context: tuple[ContextItem, ...] = ()
+    deadline_ms: float | None = None
+    seed: int = 0
+    drafts: bool = False
+    steps: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,6 +240,11 @@ def to_json(value: Any) -> dict[str, Any]:
 def parse_request(body: Any) -> FillRequest:
     """JSON object -> FillRequest. Raises BadRequest naming the field that is wrong; unknown fields are ignored."""
     return typing.cast(FillRequest, _build(FillRequest, body, "request"))
+
+
+def parse_edit(body: Any) -> EditRequest:
+    """JSON object -> EditRequest. Raises BadRequest naming the field that is wrong; unknown fields are ignored."""
+    return typing.cast(EditRequest, _build(EditRequest, body, "request"))
 
 
 def parse_status(body: Any) -> Status:

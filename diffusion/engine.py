@@ -83,7 +83,7 @@ class ResidentEngine:
             steps=request.steps or self._profile.sampler.steps,
             canvases=CANVASES[request.mode],
             seed=request.seed,
-            hint=self._ids(prompt, request.start) if request.start else (),
+            hints=tuple(self._ids(prompt, start) for start in request.starts),
             length=None if request.length_of is None else len(self._ids(prompt, request.length_of)),
         )
 

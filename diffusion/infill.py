@@ -46,7 +46,7 @@ class Task:
     steps: int
     canvases: int
     seed: int = 0
-    hint: tuple[int, ...] = ()
+    hints: tuple[tuple[int, ...], ...] = ()
     length: int | None = None
 
 
@@ -140,7 +140,7 @@ def _part(task: Task, part: int, before: Middle) -> Task:
     length = None if task.length is None else max(0, task.length - len(before.ids))
     prompt = replace(task.prompt, encoder=task.prompt.encoder + before.ids, held_back="")
     rules = replace(task.rules, at_first=task.rules.elsewhere)
-    return replace(task, prompt=prompt, rules=rules, seed=task.seed + part, hint=(), length=length)
+    return replace(task, prompt=prompt, rules=rules, seed=task.seed + part, hints=(), length=length)
 
 
 def _one_canvas(
@@ -166,7 +166,7 @@ def _one_canvas(
         specials=desk.profile.specials,
         seed=task.seed,
         limits=limits,
-        hints=[task.hint if len(task.hint) == length else None for length, _ in lengths],
+        hints=[next((hint for hint in task.hints if len(hint) == length), None) for length, _ in lengths],
     ):
         desk.tally.forwards += 1
         closed, log_p, finish = step.canvases, step.log_p, step.finish or finish
@@ -220,8 +220,9 @@ def _lengths(task: Task, canvas: Canvas, desk: Desk) -> tuple[list[tuple[int, fl
     else:
         sampler, shortest = desk.profile.sampler, int(task.prompt.starts_line)
         chosen = likeliest(probabilities, sampler.lengths, task.candidates, sampler.length_mass, shortest)
-        if 0 < len(task.hint) < task.width and len(task.hint) not in chosen:
-            chosen.append(len(task.hint))
+        for length in map(len, task.hints):
+            if 0 < length < task.width and length not in chosen:
+                chosen.append(length)
     return [(length, float(np.log(max(probabilities[length], 1e-9)))) for length in chosen], slot
 
 

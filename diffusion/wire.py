@@ -115,7 +115,7 @@ def parse_fill(body: bytes) -> FillRequest:
 def checked(request: FillRequest) -> FillRequest:
     """The same request. Raises BadRequest for text that no tokenizer takes."""
     try:
-        "".join((request.prefix, request.suffix, request.path, request.language, request.start or "",
+        "".join((request.prefix, request.suffix, request.path, request.language, *request.starts,
                  *(item.path + item.text for item in request.context))).encode()  # fmt: skip
     except UnicodeEncodeError:
         raise BadRequest("the request contains lone surrogates") from None
