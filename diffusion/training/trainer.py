@@ -84,6 +84,7 @@ class Trainer:
         self.network = Network(size, seed=settings.seed).to(self.device)
         self.average = {name: weight.detach().clone() for name, weight in self.network.named_weights().items()}
         self.muon, self.adam = _optimisers(self.network, settings)
+        self._optimisers_since = 0
         self.folder.mkdir(parents=True, exist_ok=True)
 
     # --- state ---------------------------------------------------------------------------------------------------
@@ -133,6 +134,7 @@ class Trainer:
         self.progress = Progress(
             step=int(known["step"]), text_tokens=int(known["text_tokens"]), seconds=known["seconds"]
         )
+        self._optimisers_since = self.progress.step
 
     def load_weights(self, weights: dict[str, Tensor], average: dict[str, Tensor]) -> None:
         """Take over weights by the library's names. Raises KeyError or RuntimeError where they do not fit."""
@@ -186,7 +188,7 @@ class Trainer:
         losses = self._losses(batch, self.rng)
         losses["total"].backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
-        rate *= min(1.0, (self.progress.step + 1) / self.settings.warmup)
+        rate *= min(1.0, (self.progress.step - self._optimisers_since + 1) / self.settings.warmup)
         for optimiser, full in ((self.muon, self.settings.muon_rate), (self.adam, self.settings.adam_rate)):
             for group in optimiser.param_groups:
                 group["lr"] = full * rate
