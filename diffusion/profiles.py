@@ -8,13 +8,16 @@ import tomllib
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import platformdirs
 
 from diffusion.api import DISTRIBUTION, EngineError
 
 _PACKAGE = Path(str(resources.files("diffusion")))
+
+Backend = Literal["resident", "vllm", "openai"]
+"""Who computes: the model in this process, or a server that the profile names (see diffusion.remote)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,13 +61,27 @@ class Calibration:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Quantisation:
+    """How weights are kept in memory. `linears`: attention and dense MLP; `experts`: packed groups of `group` inputs.
+    Embeddings, norms and the router stay as they are. "none" keeps the dtype of the device."""
+
+    linears: Literal["int8", "int4", "float8", "none"] = "int8"
+    experts: Literal["int4", "none"] = "int4"
+    group: Literal[128, 64, 32] = 64
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelProfile:
     """One model. `tokens` names special ids, `languages` maps LSP language ids to ids; ids below `specials` are
-    never text. `weights` is a folder."""
+    never text. `weights` is a folder; `repository` is where they can be had on the hub, "" if nowhere. `aliases` are
+    other names. Without `quantisation` the weights are loaded as they are."""
 
     name: str
     title: str
     weights: Path
+    repository: str = ""
+    aliases: tuple[str, ...] = ()
+    quantisation: Quantisation | None = None
     layout: Layout
     sampler: Sampler
     tokens: dict[str, int]
@@ -75,25 +92,53 @@ class ModelProfile:
 
 def load_profile(name: str) -> ModelProfile:
     """The profile called `name`, the user's own before those of the package. Raises EngineError."""
+    return parse_profile(profile_file(name))
+
+
+def backend_of(name: str) -> Backend:
+    """Who computes for the profile called `name`. Raises EngineError."""
+    path = profile_file(name)
+    backend = read_toml(path).get("backend", "resident")
+    if backend not in get_args(Backend):
+        choices = ", ".join(get_args(Backend))
+        raise EngineError(f"the model profile {path} asks for the backend {backend!r}", f"the backends are {choices}")
+    return cast(Backend, backend)
+
+
+def profile_file(name: str) -> Path:
+    """Where the profile called `name` lies. Raises EngineError."""
     folders = (platformdirs.user_config_path(DISTRIBUTION) / "profiles", _PACKAGE / "profiles")
     for folder in folders:
         # A name, not a path: it comes from a command line.
         if name == Path(name).name and (folder / f"{name}.toml").is_file():
-            return parse_profile(folder / f"{name}.toml")
+            return folder / f"{name}.toml"
     known = sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
     raise EngineError(f"there is no model profile {name!r}", f"known profiles: {', '.join(known)}")
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of one file. Raises EngineError naming the file and what is wrong in it."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise EngineError(f"the model profile {path} cannot be read: {error}", "correct or remove the file") from error
+
+
 def parse_profile(path: Path) -> ModelProfile:
     """Read one TOML file. Raises EngineError naming the file and what is wrong in it."""
+    data = read_toml(path)
+    if data.get("backend", "resident") != "resident":
+        raise EngineError(f"the model profile {path} names a server and no weights", "take a profile with weights here")
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
         languages: dict[str, int] = dict(data["languages"])
         last_special = max(*data["tokens"].values(), languages.pop("reserved", 0), *languages.values())
         return ModelProfile(
             name=data["name"],
             title=data["title"],
             weights=_weights_folder(data["weights"], path),
+            repository=data.get("repository", ""),
+            aliases=tuple(data.get("aliases", ())),
+            quantisation=Quantisation(**data["quantisation"]) if "quantisation" in data else None,
             layout=Layout(**_tuples(data["layout"])),
             sampler=Sampler(**_tuples(data["sampler"])),
             tokens=dict(data["tokens"]),
@@ -101,15 +146,16 @@ def parse_profile(path: Path) -> ModelProfile:
             specials=last_special + 1,
             calibration=Calibration(**_tuples(data["calibration"])) if "calibration" in data else None,
         )
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise EngineError(f"the model profile {path} cannot be read: {error}", "correct or remove the file") from error
 
 
 def _weights_folder(text: str, profile_path: Path) -> Path:
-    """ "package:NAME" is a folder of this package; anything else is a path, relative to the profile's file."""
+    """ "package:NAME" is a folder of this package, "models:NAME" one that was pulled; anything else is a path, relative
+    to the profile's file."""
     scheme, _, rest = text.partition(":")
-    if scheme == "package":
-        return _PACKAGE / rest
+    if scheme in ("package", "models"):
+        return (_PACKAGE if scheme == "package" else models_folder()) / rest
     return (profile_path.parent / Path(text).expanduser()).resolve()
 
 
