@@ -69,13 +69,7 @@ class FillRequest:
     length_of: str | None = None
 
     def __post_init__(self) -> None:
-        for name, low, high in (("max_lines", 1, 200), ("n", 1, 10), ("seed", 0, 2**63 - 1)):
-            if not low <= getattr(self, name) <= high:
-                raise BadRequest(f"{name} must lie between {low} and {high}, not {getattr(self, name)}")
-        if self.deadline_ms is not None and not self.deadline_ms > 0:
-            raise BadRequest(f"deadline_ms must be above 0, not {self.deadline_ms}")
-        if self.steps is not None and not 1 <= self.steps <= 256:
-            raise BadRequest(f"steps must lie between 1 and 256, not {self.steps}")
+        _check_ranges(self, "max_lines", "n", "seed", "steps")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +93,21 @@ class EditRequest:
     seed: int = 0
     drafts: bool = False
     steps: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_ranges(self, "seed", "steps")
+
+
+_RANGES = {"max_lines": (1, 200), "n": (1, 10), "seed": (0, 2**63 - 1), "steps": (1, 256)}
+
+
+def _check_ranges(request: FillRequest | EditRequest, *names: str) -> None:
+    for name in names:
+        (low, high), value = _RANGES[name], getattr(request, name)
+        if value is not None and not low <= value <= high:
+            raise BadRequest(f"{name} must lie between {low} and {high}, not {value}")
+    if request.deadline_ms is not None and not request.deadline_ms > 0:
+        raise BadRequest(f"deadline_ms must be above 0, not {request.deadline_ms}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,8 +6,9 @@
     GET  /health      the status, at any time
     GET  /v1/events   the status after every change, a line of JSON each, until the engine stops. While a client reads
                       this it holds a lease: the engine does not end for lack of work
-    POST /v1/fill     a request as JSON; drafts and then one result or error, a line of JSON each. Closing the
+    POST /v1/fill     a FillRequest as JSON; drafts and then one result or error, a line of JSON each. Closing the
                       connection cancels. While the model loads, the request waits for it, up to its deadline
+    POST /v1/edit     an EditRequest as JSON, answered in the same way
     POST /v1/listen   {address, key}: open a port for other tools (see other_tools); an open port is a lease, too
     GET  /v1/listen   {address} of that port, or ""
     POST /v1/stop     end: no new requests, the running one finishes
@@ -42,12 +43,22 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from diffusion import crashes
-from diffusion.api import DISTRIBUTION, BadRequest, EngineError, Event, FillRequest, Progress, Status, to_json
+from diffusion.api import (
+    DISTRIBUTION,
+    BadRequest,
+    EditRequest,
+    EngineError,
+    Event,
+    FillRequest,
+    Progress,
+    Status,
+    to_json,
+)
 from diffusion.http_server import HttpServer, allow_many_clients
 from diffusion.listening import listening
 from diffusion.scheduler import ModelEngine, Scheduler
 from diffusion.tool_port import ToolPort
-from diffusion.wire import ERROR_HANDLERS, Lines, parse_fill, parse_json, read_body
+from diffusion.wire import ERROR_HANDLERS, Lines, parse_edit_request, parse_fill, parse_json, read_body
 
 VERSION = importlib.metadata.version(DISTRIBUTION)
 DRAIN_SECONDS = 10
@@ -81,12 +92,12 @@ class EngineServer:
         self._scheduler = Scheduler(self._load_model, self._changed)
         self._started = time.monotonic()
         self._watchers: set[asyncio.Event] = set()
-        self._filling = 0
+        self._answering = 0
         self._idle_timer: asyncio.TimerHandle | None = None
         self._stopping = asyncio.Event()
         self._logged_state = ""
         self._port = ToolPort(
-            self._fill, self.status, record=options.socket.with_suffix(".port"), drain=DRAIN_SECONDS + 2
+            self._answer, self.status, record=options.socket.with_suffix(".port"), drain=DRAIN_SECONDS + 2
         )
 
     def _load_model(self, on_progress: Callable[[Progress], None]) -> ModelEngine:
@@ -101,6 +112,7 @@ class EngineServer:
                 Route("/health", self.health, methods=["GET"]),
                 Route("/v1/events", self.events, methods=["GET"]),
                 Route("/v1/fill", self.fill, methods=["POST"]),
+                Route("/v1/edit", self.edit, methods=["POST"]),
                 Route("/v1/listen", self.listen_route, methods=["GET", "POST"]),
                 Route("/v1/stop", self.stop_route, methods=["POST"]),
             ],
@@ -167,7 +179,11 @@ class EngineServer:
 
     async def fill(self, request: Request) -> Response:
         arrived = time.monotonic()
-        return Lines(self._fill(parse_fill(await read_body(request)), arrived))
+        return Lines(self._answer(parse_fill(await read_body(request)), arrived))
+
+    async def edit(self, request: Request) -> Response:
+        arrived = time.monotonic()
+        return Lines(self._answer(parse_edit_request(await read_body(request)), arrived))
 
     async def listen_route(self, request: Request) -> Response:
         if request.method == "POST":
@@ -198,15 +214,15 @@ class EngineServer:
             self._watchers.discard(changed)
             self._reconsider_idle()
 
-    async def _fill(self, request: FillRequest, arrived: float) -> AsyncGenerator[Event, None]:
-        self._filling += 1
+    async def _answer(self, request: FillRequest | EditRequest, arrived: float) -> AsyncGenerator[Event, None]:
+        self._answering += 1
         self._reconsider_idle()
         try:
             async with contextlib.aclosing(self._scheduler.fill(request, arrived=arrived)) as events:
                 async for event in events:
                     yield event
         finally:
-            self._filling -= 1
+            self._answering -= 1
             self._reconsider_idle()
 
     # --- leases and idleness
@@ -224,7 +240,7 @@ class EngineServer:
         if self._idle_timer:
             self._idle_timer.cancel()
             self._idle_timer = None
-        if self._options.idle > 0 and not (self._watchers or self._filling or self._port.address):
+        if self._options.idle > 0 and not (self._watchers or self._answering or self._port.address):
             self._idle_timer = asyncio.get_running_loop().call_later(self._options.idle, self.stop, "idle")
 
 

@@ -18,7 +18,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from diffusion.api import BadRequest, EngineError, Failure, FillRequest, parse_request, to_json
+from diffusion.api import BadRequest, EditRequest, EngineError, Failure, FillRequest, parse_edit, parse_request, to_json
 
 BODY_LIMIT = 4 * 1024 * 1024
 """Bytes of a request's body. A prompt is a few thousand tokens, so more is a mistake of the client."""
@@ -26,6 +26,7 @@ BODY_SECONDS = 30.0
 """How long a client may take to send it."""
 
 T = TypeVar("T")
+R = TypeVar("R", FillRequest, EditRequest)
 
 log = logging.getLogger("midfill.engine")
 
@@ -112,11 +113,14 @@ def parse_fill(body: bytes) -> FillRequest:
     return checked(parse_request(parse_json(body)))
 
 
-def checked(request: FillRequest) -> FillRequest:
+def parse_edit_request(body: bytes) -> EditRequest:
+    return checked(parse_edit(parse_json(body)))
+
+
+def checked(request: R) -> R:
     """The same request. Raises BadRequest for text that no tokenizer takes."""
     try:
-        "".join((request.prefix, request.suffix, request.path, request.language, *request.starts,
-                 *(item.path + item.text for item in request.context))).encode()  # fmt: skip
+        json.dumps(to_json(request), ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise BadRequest("the request contains lone surrogates") from None
     return request

@@ -18,6 +18,7 @@ import psutil
 from diffusion.api import (
     BadRequest,
     Draft,
+    EditRequest,
     EngineError,
     Event,
     Failure,
@@ -75,9 +76,20 @@ class EngineClient:
         An engine that ends in mid-request gives a Failure "unavailable"; the next request starts a new one. So does an
         engine that neither keeps the deadline nor answers otherwise.
         """
+        async with contextlib.aclosing(self._ask("/v1/fill", request)) as events:
+            async for event in events:
+                yield event
+
+    async def edit(self, request: EditRequest) -> AsyncGenerator[Event, None]:
+        """The same for an edit."""
+        async with contextlib.aclosing(self._ask("/v1/edit", request)) as events:
+            async for event in events:
+                yield event
+
+    async def _ask(self, path: str, request: FillRequest | EditRequest) -> AsyncGenerator[Event, None]:
         patience = self._patience + (request.deadline_ms or 0) / 1000
         try:
-            async with contextlib.aclosing(self._lines("POST", "/v1/fill", to_json(request), patience)) as lines:
+            async with contextlib.aclosing(self._lines("POST", path, to_json(request), patience)) as lines:
                 async for line in lines:
                     event = parse_event(line)
                     yield event
