@@ -106,14 +106,33 @@ def backend_of(name: str) -> Backend:
 
 
 def profile_file(name: str) -> Path:
-    """Where the profile called `name` lies. Raises EngineError."""
-    folders = (platformdirs.user_config_path(DISTRIBUTION) / "profiles", _PACKAGE / "profiles")
-    for folder in folders:
-        # A name, not a path: it comes from a command line.
-        if name == Path(name).name and (folder / f"{name}.toml").is_file():
-            return folder / f"{name}.toml"
-    known = sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
-    raise EngineError(f"there is no model profile {name!r}", f"known profiles: {', '.join(known)}")
+    """Where the profile called `name` lies, names before aliases. Raises EngineError."""
+    files = profile_files()
+    if name in files:
+        return files[name]
+    for path in files.values():
+        if name in _aliases(path):
+            return path
+    raise EngineError(f"there is no model profile {name!r}", f"known profiles: {', '.join(sorted(files))}")
+
+
+def profile_files() -> dict[str, Path]:
+    """Name -> file of every profile; a user's own hides that of the package."""
+    folders = (_PACKAGE / "profiles", platformdirs.user_config_path(DISTRIBUTION) / "profiles")
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
+
+
+def models_folder() -> Path:
+    """Where `midfill model pull` keeps weights, a folder per model."""
+    return platformdirs.user_data_path(DISTRIBUTION) / "models"
+
+
+def _aliases(path: Path) -> list[str]:
+    """Of a file that may be damaged: that is another name's business."""
+    try:
+        return list(tomllib.loads(path.read_text(encoding="utf-8")).get("aliases", ()))
+    except (OSError, ValueError, TypeError):
+        return []
 
 
 def read_toml(path: Path) -> dict[str, Any]:
