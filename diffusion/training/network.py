@@ -36,20 +36,23 @@ class Packed:
     """B sequences of S rows, each a window followed by canvases and padding.
 
     ids, positions: (B, S). segment: (B, S), 0 window, k > 0 canvas k, -1 padding. cut: (B, S), how many window rows a
-    row sees at most: its own index + 1 in the window, the cut in a canvas.
+    row sees at most: its own index + 1 in the window, the cut in a canvas. No canvas begins before row `window`.
     """
 
     ids: Tensor
     positions: Tensor
     segment: Tensor
     cut: Tensor
+    window: int
 
     def mask(self) -> Tensor:
-        """(B, 1, S, S) bool: what each row attends to. Padding attends to itself, so that no row is empty."""
+        """(B, 1, S - window, S) bool: what each row behind the window attends to. Padding attends to itself, so that
+        no row is empty. The window's own rows are plainly causal: its padding stands at its end."""
         columns = torch.arange(self.ids.shape[1], device=self.ids.device)
-        in_window = (self.segment == 0)[:, None, :] & (columns[None, None, :] < self.cut[:, :, None])
-        in_canvas = (self.segment[:, :, None] == self.segment[:, None, :]) & (self.segment > 0)[:, :, None]
-        itself = (columns[:, None] == columns[None, :])[None]
+        segment, cut = self.segment[:, self.window :], self.cut[:, self.window :]
+        in_window = (self.segment == 0)[:, None, :] & (columns[None, None, :] < cut[:, :, None])
+        in_canvas = (segment[:, :, None] == self.segment[:, None, :]) & (segment > 0)[:, :, None]
+        itself = (columns[self.window :, None] == columns[None, :])[None]
         return (in_window | in_canvas | itself)[:, None]
 
 
@@ -87,7 +90,7 @@ class Network(nn.Module):
         # A zero self-conditioning signal adds nothing but still passes the block's norm, which has no scale.
         x = torch.where(canvas, rms_norm(x, None), x)
         cos, sin = rotary_tables(packed.positions, self.size, self.compute)
-        mask = packed.mask() if bool(canvas.any()) else None
+        mask = packed.mask() if packed.window < packed.ids.shape[1] else None
         for index in range(self.size.layers):
             x = layer(x, cos, sin, mask, self._layer_weights(index), self.size.heads, self.compute)
         return rms_norm(x, self.weight("norm.weight"))
@@ -150,8 +153,8 @@ def layer_names(index: int, size: Size) -> list[str]:
 def layer(
     x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None, weights: list[Tensor], heads: int, compute: torch.dtype
 ) -> Tensor:
-    """One block, (B, S, H) -> (B, S, H); causal without a mask. Takes its weights as tensors, so that one compiled
-    graph serves all layers."""
+    """One block, (B, S, H) -> (B, S, H). The last rows attend as `mask` (B, 1, rows, S) says, those before causally;
+    all of them without one. Takes its weights as tensors, so that one compiled graph serves all layers."""
     before_attn, after_attn, before_mlp, after_mlp, after_both, q_norm, k_norm, gate, up, down, q, k, o, *rest = weights
     batch, rows, _ = x.shape
     h = rms_norm(x, before_attn).to(compute)
@@ -161,7 +164,14 @@ def layer(
     key = rotate(rms_norm(raw_key, k_norm), cos, sin).transpose(1, 2)
     value = linear(h, rest[0]).view(split) if rest else raw_key
     value = rms_norm(value, None).transpose(1, 2)
-    mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=mask is None, scale=1.0)
+    window = rows if mask is None else rows - mask.shape[2]
+    # In two parts, since a causal attention without a mask leaves out half of the work.
+    mixed = F.scaled_dot_product_attention(
+        query[:, :, :window], key[:, :, :window], value[:, :, :window], is_causal=True, scale=1.0
+    )
+    if mask is not None:
+        behind = F.scaled_dot_product_attention(query[:, :, window:], key, value, attn_mask=mask, scale=1.0)
+        mixed = torch.cat((mixed, behind), dim=2)
     mixed = mixed.transpose(1, 2).reshape(batch, rows, q.shape[0])
     x = x + rms_norm(linear(mixed, o), after_attn).float()
     h = rms_norm(x, before_mlp).to(compute)

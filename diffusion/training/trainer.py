@@ -220,7 +220,8 @@ class Trainer:
 
     def _losses(self, batch: list[Rows], rng: random.Random) -> dict[str, Tensor]:
         """total, next_token and (with canvases) slot losses, in nats per token."""
-        packed = Packed(*(self._stack(batch, name) for name in ("ids", "positions", "segment", "cut")))
+        ids, positions, segment, cut = (self._stack(batch, name) for name in ("ids", "positions", "segment", "cut"))
+        packed = Packed(ids, positions, segment, cut, window=self.profile.layout.encoder)
         hidden = self.network(packed).flatten(0, 1)
         chosen = _choose_rows(batch, self.settings.loss_rows, rng)
         index = torch.from_numpy(chosen).to(self.device)

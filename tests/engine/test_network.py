@@ -17,7 +17,10 @@ from .conftest import TEXTS, Tiny
 def test_one_packed_pass_equals_the_library_encoder_and_decoder(tiny: Tiny) -> None:
     source = Source(language="python", path="a/b.py", text=TEXTS[1])
     rows = make(source, random.Random(5), tiny.vocabulary, tiny.profile, canvases=True)
-    packed = Packed(*(torch.from_numpy(getattr(rows, n))[None] for n in ("ids", "positions", "segment", "cut")))
+    packed = Packed(
+        *(torch.from_numpy(getattr(rows, n))[None] for n in ("ids", "positions", "segment", "cut")),
+        window=tiny.profile.layout.encoder,
+    )
     ours = tiny.network(packed)[0]
     window = rows.segment == 0
     cache = tiny.model.new_cache()
