@@ -71,10 +71,34 @@ class Quantisation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Chat:
+    """What the chat layout needs beside sizes (chat_layout.py, floating.py), in token ids.
+
+    `rule` and `edit_rule` are the system turns. Ids from `first_text` to `last_text` are text, no others. `suffix`: ids
+    of the suffix's copy in the user's turn; `least_pins` stand behind a slot. `float_steps` denoise a canvas of unknown
+    length; `shifts` are tried around the length that was found, `lengths` where none was, weighed by `length_bias`
+    (lengths.bias); `restored` ids of the suffix head are renoised to choose.
+    """
+
+    rule: str
+    edit_rule: str
+    first_text: int
+    last_text: int
+    suffix: int
+    least_pins: int
+    float_steps: int
+    shifts: tuple[int, ...]
+    lengths: tuple[int, ...]
+    length_bias: tuple[float, float, float, float, float]
+    restored: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ModelProfile:
     """One model. `tokens` names special ids, `languages` maps LSP language ids to ids; ids below `specials` are
     never text. `weights` is a folder; `repository` is where they can be had on the hub, "" if nowhere. `aliases` are
-    other names. Without `quantisation` the weights are loaded as they are."""
+    other names. Without `quantisation` the weights are loaded as they are. With `chat` the layout is that of a chat
+    model, else the native one. `architecture` is text_config where weights are not at hand yet."""
 
     name: str
     title: str
@@ -88,6 +112,8 @@ class ModelProfile:
     languages: dict[str, int]
     specials: int
     calibration: Calibration | None = field(default=None)
+    chat: Chat | None = None
+    architecture: dict[str, Any] = field(default_factory=dict)
 
 
 def load_profile(name: str) -> ModelProfile:
@@ -150,6 +176,7 @@ def parse_profile(path: Path) -> ModelProfile:
         raise EngineError(f"the model profile {path} names a server and no weights", "take a profile with weights here")
     try:
         languages: dict[str, int] = dict(data["languages"])
+        chat = Chat(**_tuples(data["chat"])) if "chat" in data else None
         last_special = max(*data["tokens"].values(), languages.pop("reserved", 0), *languages.values())
         return ModelProfile(
             name=data["name"],
@@ -162,8 +189,10 @@ def parse_profile(path: Path) -> ModelProfile:
             sampler=Sampler(**_tuples(data["sampler"])),
             tokens=dict(data["tokens"]),
             languages=languages,
-            specials=last_special + 1,
+            specials=chat.first_text if chat else last_special + 1,
             calibration=Calibration(**_tuples(data["calibration"])) if "calibration" in data else None,
+            chat=chat,
+            architecture=dict(data.get("architecture", {})),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise EngineError(f"the model profile {path} cannot be read: {error}", "correct or remove the file") from error
