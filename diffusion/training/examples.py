@@ -23,7 +23,7 @@ from diffusion.vocabulary import Vocabulary
 
 CHARS_PER_WINDOW = 2400
 """More text than a window's tokens need (about 3.5 characters each), so that late cuts find their middle."""
-CANVAS_ROWS = 384
+CANVAS_ROWS = 512
 END_WEIGHT = 0.25
 """Weight in the loss of an end-of-middle after the first one, which has weight 1."""
 
@@ -72,7 +72,7 @@ def make(source: Source, rng: random.Random, vocabulary: Vocabulary, profile: Mo
     start = _window_start(source.text, rng)
     text = source.text[start : start + CHARS_PER_WINDOW]
     ends_file = start + len(text) >= len(source.text)
-    spans = [span for span in (random_span(text, rng) for _ in range(12)) if span] if canvases else []
+    spans = [span for span in (random_span(text, rng) for _ in range(20)) if span] if canvases else []
     ids, at = _tokenise(text, spans, vocabulary)
     if ends_file:
         ids.append(profile.tokens["eof"])
@@ -275,7 +275,11 @@ def _slot(middle: list[int], rng: random.Random, profile: ModelProfile) -> tuple
         level = 1.0 if rng.random() < 0.7 else 1.0 - rng.random() ** 2
     true = (middle + [end] * width)[:width]
     text = min(len(middle), width)
-    masked = [index < text and rng.random() < level for index in range(width)]
+    # Denoising mostly goes from left to right, so half of the closed slots are written up to some place.
+    written = rng.randrange(text) if closed and rng.random() < 0.5 else 0
+    if written:
+        level = 1.0
+    masked = [written <= index < text and rng.random() < level for index in range(width)]
     if text and not any(masked):
         masked[rng.randrange(text)] = True
     if not closed:
