@@ -18,7 +18,7 @@ from diffusion.api import Draft, EngineError, Failure, FillRequest, Result
 from grammars.parser import ParsedDocument
 from lsp_server import filters
 from lsp_server.cache import Cache, Entry, Place
-from lsp_server.context import Budget, Nothing, build_request, parse, window
+from lsp_server.context import Around, Budget, Chooser, Nothing, build_request, parse, sources_of, window
 from lsp_server.documents import Document
 from lsp_server.engines import WatchedEngine
 from lsp_server.insertion import Insertion
@@ -38,12 +38,13 @@ EXPLICIT_PATIENCE = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """One request of an editor: a document as it was then, and an offset in code points."""
+    """One request of an editor: a document as it was then, an offset in code points, and what was around it."""
 
     id: str
     document: Document
     offset: int
     path: str = ""
+    around: Around = field(default_factory=Around)
     explicit: bool = False
     selected: Selected | None = None
 
@@ -81,9 +82,11 @@ class Completer:
     listener: Listener
     is_current: Callable[[Document], bool]
     client: str = ""
+    profile: str = "embedded"
     settings: Settings = field(default_factory=Settings)
     cache: Cache = field(default_factory=Cache)
     journal: Journal = field(default_factory=Journal)
+    chooser: Chooser = field(default_factory=Chooser)
     _running: dict[str, asyncio.Task[Offer]] = field(default_factory=dict)
     _syntax: dict[str, tuple[str, ParsedDocument]] = field(default_factory=dict)
 
@@ -127,6 +130,8 @@ class Completer:
         """Why nothing may be offered here, or an empty string."""
         if not self.settings.enabled:
             return "completion is switched off (setting enabled)"
+        if ask.around.refusal:
+            return ask.around.refusal
         if not ask.explicit and ask.document.language in self.settings.disabled_languages:
             return f"switched off while typing in {ask.document.language} (setting disabledLanguages)"
         if ask.selected and not ask.selected.fits(ask.document.text, ask.offset):
@@ -161,12 +166,16 @@ class Completer:
             await asyncio.sleep(self.settings.debounce_ms / 1000)
         if not self.is_current(ask.document):
             return OUTDATED
+        budget = self._budget()
+        lead = budget.lead(ask.around)
         request = build_request(
-            self._parsed(ask, text),
-            place.offset,
+            self._parsed(ask, lead + text),
+            len(lead) + place.offset,
             language=ask.document.language,
             path=ask.path,
-            budget=self._budget(),
+            budget=budget,
+            around=ask.around,
+            chooser=self.chooser,
             explicit=ask.explicit,
             request_id=ask.id,
             client=self.client,
@@ -237,5 +246,13 @@ class Completer:
     def _budget(self) -> Budget:
         settings = self.settings
         return Budget(
-            prefix_chars=settings.prefix_chars, suffix_chars=settings.suffix_chars, max_lines=settings.max_lines
+            prefix_chars=settings.prefix_chars,
+            suffix_chars=settings.suffix_chars,
+            max_lines=settings.max_lines,
+            sources=sources_of(settings.context_sources, self.profile),
         )
+
+    def forget(self, uri: str) -> None:
+        """Keep nothing of a document that has been closed or renamed."""
+        self._syntax.pop(uri, None)
+        self.chooser.forget(uri)

@@ -19,6 +19,11 @@ def position(value: types.Position) -> Position:
     return value.line, value.character
 
 
+def document(item: types.TextDocumentItem) -> Document:
+    """A document as it is opened."""
+    return Document(uri=item.uri, language=item.language_id).with_text(item.text, item.version)
+
+
 def apply_change(
     document: Document, change: types.TextDocumentContentChangeEvent, version: int | None, encoding: Encoding
 ) -> Document:

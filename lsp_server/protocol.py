@@ -1,9 +1,9 @@
 """pygls' protocol with its faults repaired: every request is answered exactly once, whatever it looks like.
 
-Knows JSON-RPC, the LSP life cycle and which document a message speaks of; knows no feature. What pygls 2.1 does not do
-and this class does: answer malformed requests with an error, keep custom params as plain dicts, refuse requests before
-`initialize` and after `shutdown`, shut down in the middle of work, end with the exit code LSP asks for, cancel
-commands, and hand every handler the document as it was when its message arrived.
+Knows JSON-RPC, the LSP life cycle and which document a message speaks of; of the features only how notebooks are kept.
+What pygls 2.1 does not do and this class does: answer malformed requests with an error, keep custom params as plain
+dicts, refuse requests before `initialize` and after `shutdown`, shut down in the middle of work, end with the exit code
+LSP asks for, cancel commands, and hand every handler the document as it was when its message arrived.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import contextvars
 import inspect
 import json
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any, cast
 
 from lsprotocol import converters, types
@@ -22,6 +22,8 @@ from pygls.protocol.language_server import lsp_method
 
 from lsp_server import convert
 from lsp_server.documents import Document, Encoding
+from lsp_server.features import notebook
+from lsp_server.files import Files
 from lsp_server.transport import FramingError
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, NOT_INITIALIZED = -32700, -32600, -32601, -32602, -32002
@@ -30,12 +32,12 @@ logger = logging.getLogger(__name__)
 
 
 class Protocol(LanguageServerProtocol):
-    """One LSP session. `documents` holds the open documents; `ended` is true when the session is over."""
+    """One LSP session. `files` holds the open documents; `ended` is true when the session is over."""
 
     _server: Any
 
     def __init__(self, server: Any, converter: Any) -> None:
-        self.documents: dict[str, Document] = {}
+        self.files = Files()
         self.exit_code = 0
         self.ended = False
         self._initialized = False
@@ -79,7 +81,7 @@ class Protocol(LanguageServerProtocol):
             reason = f"invalid params for {method}: {_first_line(error)}"
             return self._refuse(msg_id, INVALID_PARAMS, reason) if msg_id is not None else logger.warning(reason)
         self._initialized = self._initialized or method == types.INITIALIZE
-        self._snapshot.set(self.documents.get(_uri(message.get("params"))))
+        self._snapshot.set(self.files.documents.get(_uri(message.get("params"))))
         self.handle_message(call)
         return None
 
@@ -131,24 +133,41 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
-        item = params.text_document
-        document = Document(uri=item.uri, language=item.language_id)
-        self.documents[item.uri] = document.with_text(item.text, item.version)
+        self.files.open(convert.document(params.text_document))
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
-        uri = params.text_document.uri
-        document = self.documents.get(uri)
+        self.change(params.text_document, params.content_changes)
+
+    def change(
+        self,
+        changed: types.VersionedTextDocumentIdentifier,
+        changes: Sequence[types.TextDocumentContentChangeEvent],
+    ) -> None:
+        """Apply the changes of one notification to a document or cell."""
+        document = self.files.documents.get(changed.uri)
         if document is None:
-            logger.warning("change of a document that is not open: %s", uri)
+            logger.warning("change of a document that is not open: %s", changed.uri)
             return
-        for change in params.content_changes:
-            document = convert.apply_change(document, change, params.text_document.version, self.encoding())
-        self.documents[uri] = document
+        for change in changes:
+            document = convert.apply_change(document, change, changed.version, self.encoding())
+        self.files.change(document)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
-        self.documents.pop(params.text_document.uri, None)
+        self.files.close(params.text_document.uri)
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def lsp_notebook_document__did_open(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        notebook.opened(self.files, params)
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def lsp_notebook_document__did_change(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        notebook.changed(self.files, params, self.change)
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def lsp_notebook_document__did_close(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        notebook.closed(self.files, params)
 
     # --- life cycle -------------------------------------------------------------------------------------------------
 

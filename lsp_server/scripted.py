@@ -7,7 +7,8 @@ Knows the engine interface and the file format. Entries without "after" are used
 
 Keys of an entry: `fill` (text, or a list of texts: several candidates), `confidence`, `replace_before`, `delay_ms`
 (before the answer, shared out between the drafts), `drafts` (texts), `error` (text or {code, message, hint}),
-`none` (true: an answer without a candidate).
+`none` (true: an answer without a candidate). An entry {"log": FILE} is no answer: every request is appended to FILE as
+a line of JSON.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from diffusion.api import (
     FillRequest,
     Result,
     Status,
+    to_json,
 )
 
 MODEL = "scripted"
@@ -52,7 +54,8 @@ class Entry:
 class ScriptedEngine:
     """Implements `diffusion.api.Engine`. `asked` keeps every request, `running` counts the fills under way."""
 
-    def __init__(self, entries: tuple[Entry, ...]) -> None:
+    def __init__(self, entries: tuple[Entry, ...], log: Path | None = None) -> None:
+        self._log = log
         self._reusable = tuple(entry for entry in entries if entry.after is not None)
         self._in_order = [entry for entry in entries if entry.after is None]
         self.asked: list[FillRequest] = []
@@ -60,6 +63,9 @@ class ScriptedEngine:
 
     async def fill(self, request: FillRequest) -> AsyncIterator[Event]:
         self.asked.append(request)
+        if self._log is not None:
+            with self._log.open("a", encoding="utf-8") as log:  # noqa: ASYNC230  a stand-in for tests
+                log.write(json.dumps(to_json(request)) + "\n")
         entry = self._entry_for(request)
         self.running += 1
         try:
@@ -87,6 +93,9 @@ class ScriptedEngine:
         yield await self.status()
         await asyncio.Event().wait()
 
+    async def set_idle(self, seconds: float) -> None:
+        """It ends with its server."""
+
     async def close(self) -> None:
         return None
 
@@ -109,7 +118,15 @@ def load(path: Path) -> ScriptedEngine:
         raise EngineError(f"the script {path} is no JSON: {error}", "it must hold a list of entries") from None
     if not isinstance(body, list):
         raise EngineError(f"the script {path} must hold a JSON list", 'for example [{"fill": "1)"}]')
-    return ScriptedEngine(tuple(_entry(item, f"entry {number} of {path}") for number, item in enumerate(body, start=1)))
+    logs = [item["log"] for item in body if _is_log(item)]
+    answers = [
+        _entry(item, f"entry {number} of {path}") for number, item in enumerate(body, start=1) if not _is_log(item)
+    ]
+    return ScriptedEngine(tuple(answers), Path(logs[-1]) if logs else None)
+
+
+def _is_log(body: Any) -> bool:
+    return isinstance(body, dict) and isinstance(body.get("log"), str)
 
 
 def _entry(body: Any, where: str) -> Entry:

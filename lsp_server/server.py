@@ -9,12 +9,10 @@ import asyncio
 import contextlib
 import logging
 import os
-import re
 import sys
 import uuid
 from importlib.metadata import version
 from typing import Any
-from urllib.parse import unquote
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -23,7 +21,7 @@ from diffusion.api import DISTRIBUTION, EngineError
 from lsp_server.completion import Completer
 from lsp_server.documents import Document
 from lsp_server.engines import AUTO, WatchedEngine, make_engine
-from lsp_server.features import completion, configuration, inline_completion, status
+from lsp_server.features import completion, configuration, inline_completion, notebook, status, workspace
 from lsp_server.protocol import Protocol, converter
 from lsp_server.settings import Settings
 from lsp_server.transport import Framer, Messages, Writer, pump
@@ -35,6 +33,9 @@ HANDLERS: tuple[tuple[str, Any, Any], ...] = (
     (types.INITIALIZE, configuration.initialize, None),
     (types.INITIALIZED, configuration.initialized, None),
     (types.WORKSPACE_DID_CHANGE_CONFIGURATION, configuration.did_change, None),
+    (types.TEXT_DOCUMENT_DID_SAVE, workspace.did_save, None),
+    (types.WORKSPACE_DID_RENAME_FILES, workspace.did_rename, workspace.RENAMES),
+    (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, workspace.folders_changed, None),
     ("midfill/why", status.why, None),
 )
 COMMANDS: tuple[tuple[str, Any], ...] = (("midfill.why", status.why_command),)
@@ -51,7 +52,17 @@ class Server(LanguageServer):
     protocol: Protocol
 
     def __init__(self, engine: str) -> None:
-        super().__init__(DISTRIBUTION, version(DISTRIBUTION), protocol_cls=Protocol, converter_factory=converter)
+        super().__init__(
+            DISTRIBUTION,
+            version(DISTRIBUTION),
+            notebook_document_sync=notebook.SYNC,
+            protocol_cls=Protocol,
+            converter_factory=converter,
+        )
+        self.files = self.protocol.files
+        self.files.folders = lambda: (*self.protocol.workspace.folders, self.protocol.workspace.root_uri or "")
+        self.files.max_chars = lambda: self.settings.max_file_chars
+        self.files.gone = lambda uri: self.completer.forget(uri)
         self.reporter = status.Reporter(server=self)
         self._engine_spec = engine
         self._engine: WatchedEngine | None = None
@@ -71,7 +82,9 @@ class Server(LanguageServer):
     def engine(self) -> WatchedEngine:
         """Who completes. Made when it is first needed, since that takes a moment."""
         if self._engine is None:
-            self._engine = make_engine(self._engine_spec)
+            minutes = self.settings.engine_idle_minutes
+            asked = minutes != Settings().engine_idle_minutes  # else what `midfill engine start --idle` said holds
+            self._engine = make_engine(self._engine_spec, minutes * 60 if asked else None)
         return self._engine
 
     @property
@@ -81,17 +94,10 @@ class Server(LanguageServer):
     @settings.setter
     def settings(self, settings: Settings) -> None:
         if settings != self.completer.settings:
+            if self._engine and settings.engine_idle_minutes != self.completer.settings.engine_idle_minutes:
+                self.in_background(self._engine.set_idle(settings.engine_idle_minutes * 60))
             self.completer.settings = settings
             self.completer.cache.clear()
-
-    def shown_path(self, uri: str) -> str:
-        """The path of a document as the model sees it: relative to the workspace, or only the name."""
-        path, workspace = _path_of(uri), self.protocol.workspace
-        for folder in (*workspace.folders, workspace.root_uri or ""):
-            root = _path_of(folder).rstrip("/") + "/"
-            if len(root) > 1 and path.startswith(root):
-                return path[len(root) :]
-        return path.rsplit("/", 1)[-1]
 
     def hold_back(self, ours: types.ServerCapabilities, client: types.ClientCapabilities) -> None:
         """Do not announce what this client has no use for. It is answered all the same."""
@@ -145,17 +151,12 @@ class Server(LanguageServer):
         self.in_background(stop_after_parent())
 
     def _is_current(self, document: Document) -> bool:
-        return self.protocol.documents.get(document.uri) is document
+        return self.files.documents.get(document.uri) is document
 
     def _background_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             logger.error("background task failed", exc_info=error)
-
-
-def _path_of(uri: str) -> str:
-    """The path within any URI, whatever its scheme; a text that is no URI is its own path."""
-    return unquote(re.sub(r"^[A-Za-z][\w+.-]+:(?://[^/?#]*)?|[?#].*$", "", uri))
 
 
 def main(argv: list[str]) -> int:

@@ -11,6 +11,8 @@ import reprlib
 from dataclasses import dataclass
 from typing import Any
 
+from lsp_server.context.budget import AUTO, SOURCES
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -30,10 +32,17 @@ class Settings:
     prefix_chars: int = 8_000
     suffix_chars: int = 4_000
     """How much text before and after the cursor reaches the engine."""
+    context_sources: tuple[str, ...] = ("auto",)
+    """What a request tells of the surroundings: imports, signatures, cells, files, edits, lines; auto: what has been
+    measured to help the model."""
+    max_file_chars: int = 1_000_000
+    """Larger files are neither completed nor used as context."""
     popup: bool = False
     """Offer `textDocument/completion` also to a client that has inline completion."""
     drafts: bool = False
     """Send `midfill/draft` notifications while the model is at work."""
+    engine_idle_minutes: float = 5.0
+    """How long the engine keeps the model in memory when no editor is open; 0: for ever."""
 
 
 RANGES: dict[str, tuple[float, float]] = {
@@ -43,7 +52,11 @@ RANGES: dict[str, tuple[float, float]] = {
     "min_confidence": (0.0, 1.0),
     "prefix_chars": (200, 200_000),
     "suffix_chars": (0, 100_000),
+    "max_file_chars": (1_000, 100_000_000),
+    "engine_idle_minutes": (0, 100_000),
 }
+CHOICES: dict[str, tuple[str, ...]] = {"context_sources": (AUTO, *SOURCES)}
+"""Lists whose items are of a few."""
 
 
 def read(body: Any, base: Settings) -> tuple[Settings, tuple[str, ...]]:
@@ -77,9 +90,10 @@ def _check(name: str, value: Any, default: Any) -> tuple[Any, str]:
     if isinstance(default, bool):
         return (value, "") if isinstance(value, bool) else (None, f"true or false, not {shown}")
     if isinstance(default, tuple):
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        allowed = CHOICES.get(name)
+        if isinstance(value, list) and all(isinstance(item, str) and item in (allowed or (item,)) for item in value):
             return tuple(value), ""
-        return None, f"a list of texts, not {shown}"
+        return None, f"a list of {', '.join(allowed) if allowed else 'texts'}, not {shown}"
     low, high = RANGES[name]
     whole = isinstance(default, int)
     number = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high

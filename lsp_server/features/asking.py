@@ -20,6 +20,7 @@ def ask_at(ls: Server, document: Document, position: types.Position, **details: 
         id=str(ls.protocol.msg_id),
         document=document,
         offset=document.offset_at(convert.position(position), ls.protocol.encoding()),
-        path=ls.shown_path(document.uri),
+        path=ls.files.shown_path(document.uri),
+        around=ls.files.around(document),
         **details,
     )

@@ -1,30 +1,21 @@
-"""A text and an offset -> the FillRequest that the engine gets, within a budget; or the reason why there is none.
+"""The request for a place: the window around it, what kind of completion fits, and the context that was chosen.
 
-Knows text and syntax; no LSP, no settings object, no engine. `midfill complete` uses it as the server does.
+Knows text and syntax; no LSP, no settings object, no engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from diffusion.api import ContextItem, FillRequest
+from diffusion.api import FillRequest
 from grammars import syntax
 from grammars.languages import language_for
-from grammars.lines import line_start
 from grammars.parser import ParsedDocument
+from lsp_server.context.around import Around
+from lsp_server.context.budget import Budget
+from lsp_server.context.choice import Chooser
+from lsp_server.context.continuations import continuations
 from lsp_server.documents import without_surrogates
-
-
-@dataclass(frozen=True, kw_only=True)
-class Budget:
-    """How much goes into a request, in code points: text before and after the cursor, and imports and signatures of the
-    file. `max_lines`: lines of an answer at most."""
-
-    prefix_chars: int = 8_000
-    suffix_chars: int = 4_000
-    context_chars: int = 1_500
-    max_lines: int = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +31,9 @@ class Window:
 
     prefix: str
     suffix: str
+
+
+NOTHING_AROUND = Around()
 
 
 def parse(text: str, language: str, path: str = "") -> ParsedDocument:
@@ -71,6 +65,8 @@ def build_request(
     language: str,
     path: str = "",
     budget: Budget,
+    around: Around = NOTHING_AROUND,
+    chooser: Chooser | None = None,
     explicit: bool = False,
     request_id: str = "",
     client: str = "",
@@ -82,15 +78,18 @@ def build_request(
     """The request for the middle at `offset` (code points) of a parsed document, or why there is none.
 
     `language` is the LSP language id, `path` is relative to the workspace; of it the file and its folder are shown to
-    the model. An explicit request is made wherever there is any text. Raises BadRequest for numbers out of range.
+    the model. `around` is what is known beside the document; a `chooser` that is kept keeps the context the same while
+    a line is typed. An explicit request is made wherever there is any text. Raises BadRequest for numbers out of range.
     """
     if not document.text:
         return Nothing(reason="the document is empty")
-    around = syntax.context(document, offset)
-    if around.kind == "none" and not explicit:
-        return Nothing(reason=around.reason)
-    seen = window(document.text, around.offset, budget)
-    block = around.kind == "block"
+    stands_in = syntax.context(document, offset)
+    if stands_in.kind == "none" and not explicit:
+        return Nothing(reason=stands_in.reason)
+    seen = window(document.text, stands_in.offset, budget)
+    block = stands_in.kind == "block"
+    others = [file.document.text for file in around.files]
+    lines = budget.lines if "lines" in budget.sources else 0
     return FillRequest(
         id=request_id,
         client=client,
@@ -98,35 +97,12 @@ def build_request(
         path=without_surrogates("/".join(path.replace("\\", "/").split("/")[-2:])),
         prefix=seen.prefix,
         suffix=seen.suffix,
-        context=tuple(_context(document.text, around, budget)),
+        context=(chooser or Chooser()).items(document.text, stands_in, around, budget),
         mode="block" if block else "line",
         max_lines=budget.max_lines if block else 1,
         n=n,
         deadline_ms=deadline_ms,
         seed=seed,
+        starts=tuple(map(without_surrogates, continuations(document.text, stands_in.offset, others, lines))),
         drafts=drafts,
     )
-
-
-def _context(text: str, around: syntax.SyntaxContext, budget: Budget) -> Iterator[ContextItem]:
-    """Imports, headers of the enclosing scopes, signatures of siblings, each in the order of the file, none twice.
-
-    Whether the engine's window shows them already is for the engine to see. Where not all siblings fit, the nearest do.
-    """
-    left = budget.context_chars
-    sent: set[str] = set()
-    for kind, spans in (("import", around.imports), ("signature", around.scopes), ("signature", around.siblings)):
-        fitting = []
-        for span in spans:
-            said = _with_indentation(text, span)
-            if said not in sent and len(said) <= left:
-                sent.add(said)
-                left -= len(said)
-                fitting.append((span.start, said))
-        yield from (ContextItem(kind=kind, text=said) for _, said in sorted(fitting))
-
-
-def _with_indentation(text: str, span: syntax.Span) -> str:
-    """A header as it stands in the file: how deep it is says what it belongs to."""
-    lead = text[line_start(text, span.start) : span.start]
-    return without_surrogates(span.text if lead.strip(" \t") else lead + span.text)

@@ -1,0 +1,95 @@
+"""Lines of this and other texts that continue the cursor's line: guesses that cost nothing, for the engine to judge.
+
+Knows texts. Work is bounded: a text is searched at the speed of C, and few places in it are looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+MIN_TYPED = 3
+"""So many characters behind the indentation make a line's beginning; below, the line before has to agree as well."""
+MIN_BEFORE = 4
+MAX_HITS = 64
+"""Places that are looked at in one text."""
+MAX_CHARS = 200
+MIN_CHARS = 2
+
+
+def continuations(text: str, offset: int, others: Sequence[str], count: int) -> tuple[str, ...]:
+    """At most `count` texts that could stand at `offset`, the likeliest first, each without a line end.
+
+    A line counts if it begins like the cursor's line, indentation apart, and ends with what follows there; where little
+    has been typed, the line before it has to be the one before the cursor's. Lines whose neighbour above agrees come
+    first, then those that occur more often, then the nearest.
+    """
+    start = text.rfind("\n", 0, offset) + 1
+    typed = text[start:offset].lstrip()
+    end = text.find("\n", offset)
+    rest = text[offset : end if end >= 0 else len(text)].rstrip()
+    above = _line_above(text, start)
+    votes: Counter[str] = Counter()
+    order: dict[str, int] = {}
+    for source, place in ((text, offset), *((other, 0) for other in others)):
+        for line, agrees in _like(source, place, typed, above):
+            if source is text and line[1] == start:
+                continue
+            guess = line[0][len(typed) :].rstrip()
+            if rest and not guess.endswith(rest):
+                continue
+            guess = guess[: len(guess) - len(rest)]
+            if len(guess.strip()) >= MIN_CHARS and len(guess) <= MAX_CHARS:
+                votes[guess] += 1_000 if agrees else 1
+                order.setdefault(guess, len(order))
+    below = text[end + 1 :].partition("\n")[0].strip() if end >= 0 else ""
+    ranked = sorted(votes, key=lambda guess: (-votes[guess], order[guess]))
+    return tuple(guess for guess in ranked if not below or (typed + guess).strip() != below)[:count]
+
+
+def _like(source: str, place: int, typed: str, above: str) -> Iterator[tuple[tuple[str, int], bool]]:
+    """Lines of `source` that begin like `typed`, without indentation and with their start, the nearest to `place`
+    first; and whether `above` stands above them too."""
+    if len(typed) >= MIN_TYPED:
+        for at in _places(source, typed, place):
+            start = source.rfind("\n", 0, at) + 1
+            if not source[start:at].strip():
+                yield (_to_end(source, at), start), bool(above) and _line_above(source, start) == above
+    elif len(above) >= MIN_BEFORE:
+        for at in _places(source, above, place):
+            begin, end = source.rfind("\n", 0, at) + 1, source.find("\n", at)
+            if end < 0 or source[begin:end].strip() != above:
+                continue
+            start = end + 1
+            line = _to_end(source, start)
+            if line.lstrip().startswith(typed):
+                yield (line.lstrip(), start), True
+
+
+def _places(source: str, needle: str, place: int) -> Iterator[int]:
+    """Where `needle` stands in `source`: backwards from `place`, then forwards, so many at most in each direction."""
+    at = place
+    for _ in range(MAX_HITS):
+        at = source.rfind(needle, 0, at)
+        if at < 0:
+            break
+        yield at
+    at = place
+    for _ in range(MAX_HITS):
+        at = source.find(needle, at)
+        if at < 0:
+            break
+        yield at
+        at += len(needle)
+
+
+def _to_end(source: str, at: int) -> str:
+    """What stands from `at` to the end of its line, at most a little more than a guess may be long."""
+    end = source.find("\n", at, at + 4 * MAX_CHARS)
+    return source[at : end if end >= 0 else at + 4 * MAX_CHARS].rstrip()
+
+
+def _line_above(source: str, start: int) -> str:
+    """The last line before `start` that is not blank, without indentation, if it is near."""
+    near = source[max(0, start - 4 * MAX_CHARS) : start].split("\n")
+    return next((line.strip() for line in reversed(near) if line.strip()), "")
