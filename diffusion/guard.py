@@ -1,4 +1,4 @@
-"""Who may use the engine's network port: programs of this machine that have the key, and never a page in a browser.
+"""Who may use a network port of the engine: programs of this machine that have the key, and never a page in a browser.
 
 A page can send a request to any port of 127.0.0.1, and through a name that it makes point there even read the answer.
 So the Host must be ours, an Origin is refused, nothing answers OPTIONS, no CORS header is sent, a body must be declared
@@ -8,20 +8,20 @@ as JSON (which no page may do unasked), and the key is asked for. Knows nothing 
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-WITHOUT_KEY = {"/health"}
-"""What may be asked without a key: it says whether the model is loaded, and nothing else."""
-
 
 class Guard:
-    """An application behind the checks. `port` is the one that clients name in their Host header."""
+    """An application behind the checks. `port` is the one that clients name in their Host header; `without_key` are the
+    paths that may be asked without a key."""
 
-    def __init__(self, app: ASGIApp, *, port: int, key: str) -> None:
+    def __init__(self, app: ASGIApp, *, port: int, key: str, without_key: Sequence[str] = ()) -> None:
         self._app = app
+        self._without_key = without_key
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self._authorization = f"Bearer {key}".encode()
 
@@ -36,7 +36,7 @@ class Guard:
         if "origin" in headers or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return error_response(403, "pages in a browser are not served")
         given = headers.get("authorization", "").encode("latin-1")
-        if scope["path"] not in WITHOUT_KEY and not hmac.compare_digest(given, self._authorization):
+        if scope["path"] not in self._without_key and not hmac.compare_digest(given, self._authorization):
             return error_response(401, "the header 'Authorization: Bearer KEY' is missing or wrong")
         if scope["method"] == "POST" and headers.get("content-type", "").partition(";")[0].strip() != JSON:
             return error_response(415, f"the content type must be {JSON}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import resource
+import sys
 from collections.abc import Iterator
 
 import uvicorn
@@ -22,6 +22,10 @@ OPEN_FILES = 4096
 
 def allow_many_clients() -> None:
     """Let this process have more connections than the 256 or 1,024 files that systems allow at first."""
+    if sys.platform == "win32":  # which has no such limit
+        return
+    import resource
+
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

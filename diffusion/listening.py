@@ -1,14 +1,19 @@
-"""Sockets to listen on: a Unix one that one process at a time has and only its user can open, and a port of 127.0.0.1.
+"""Sockets to listen on: one for the user's own processes, which one engine at a time has, and ports of 127.0.0.1.
 
+The former is a Unix socket in a folder of the user's. Where the path ends in ".tcp" it is a free port of 127.0.0.1, and
+the file at the path is JSON, {port, key, pid}, that only the user can read: who knows the key may ask.
 Knows nothing of what is served.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import secrets
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import filelock
@@ -17,11 +22,24 @@ from diffusion import crashes
 from diffusion.api import BadRequest, EngineError
 
 
+@dataclass(frozen=True, kw_only=True)
+class Listener:
+    """A socket that listens, and the key that clients must have, or "" where the file system lets no one else in."""
+
+    socket: socket.socket
+    key: str = ""
+
+    @property
+    def port(self) -> int:
+        """The port's number; only where there is a key."""
+        return int(self.socket.getsockname()[1])
+
+
 @contextlib.contextmanager
-def listening(path: Path) -> Iterator[socket.socket | None]:
-    """The listening socket at `path`, or None if another process has it. An exclusive lock beside it is held meanwhile,
-    so a socket file that is found is a dead process's, and counted as a crash. Raises EngineError when there can be no
-    socket."""
+def listening(path: Path) -> Iterator[Listener | None]:
+    """What listens at `path`, or None if another process does. An exclusive lock beside it is held meanwhile, so a file
+    that is found there is a dead process's, and counted as a crash. Raises EngineError when nothing can listen there.
+    """
     with contextlib.ExitStack() as stack:
         try:
             _check_folder(path.parent)
@@ -58,23 +76,18 @@ def on_loopback(address: str) -> socket.socket:
 def _check_folder(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.stat()
-    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if os.name == "posix" and (found.st_uid != os.getuid() or found.st_mode & 0o077):
         hint = "it must be yours alone (mode 0700)"
         raise EngineError(f"the folder {folder} can be entered by others", hint, "unavailable")
 
 
 @contextlib.contextmanager
-def _bound(path: Path) -> Iterator[socket.socket]:
+def _bound(path: Path) -> Iterator[Listener]:
     if path.exists():
         crashes.note(path)
     path.unlink(missing_ok=True)
-    with socket.socket(socket.AF_UNIX) as listener:
-        before = os.umask(0o177)
-        try:
-            listener.bind(str(path))
-        finally:
-            os.umask(before)
-        listener.listen(128)
+    listener = _port(path) if path.suffix == ".tcp" else _unix(path)
+    with listener.socket:
         try:
             yield listener
         except EngineError:
@@ -82,3 +95,32 @@ def _bound(path: Path) -> Iterator[socket.socket]:
             raise
         path.unlink(missing_ok=True)  # not after an error that nobody foresaw: that is a crash
         crashes.forget(path)
+
+
+def _unix(path: Path) -> Listener:
+    listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.umask(before)
+    listener.listen(128)
+    return Listener(socket=listener)
+
+
+def _port(path: Path) -> Listener:
+    """The file appears at once and whole, when the port can be asked."""
+    listener = Listener(socket=on_loopback("127.0.0.1:0"), key=secrets.token_urlsafe(32))
+    draft = path.with_suffix(f".{os.getpid()}")
+    try:
+        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="ascii") as file:
+            json.dump({"port": listener.port, "key": listener.key, "pid": os.getpid()}, file)
+        draft.replace(path)
+    except OSError:
+        listener.socket.close()
+        draft.unlink(missing_ok=True)
+        raise
+    return listener

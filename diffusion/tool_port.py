@@ -24,6 +24,10 @@ from diffusion.other_tools import Fill, other_tools
 log = logging.getLogger("midfill.engine")
 
 
+WITHOUT_KEY = ("/health",)
+"""It says whether the model is loaded, and nothing else."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Open:
     address: str
@@ -51,7 +55,8 @@ class ToolPort:
         await self.close()
         listener = on_loopback(address)
         host, port = listener.getsockname()
-        guarded = Guard(other_tools(self._fill, self._status), port=port, key=key)
+        app = other_tools(self._fill, self._status)
+        guarded = Guard(app, port=port, key=key, without_key=WITHOUT_KEY)
         server = HttpServer(guarded, drain=self._drain)
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         self._open = _Open(address=f"{host}:{port}", server=server, serving=serving)

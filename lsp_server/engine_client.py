@@ -46,7 +46,7 @@ ATTEMPTS = 3
 class EngineClient:
     """The engine process of one profile, started when it is needed.
 
-    `idle`: seconds until an engine started from here ends for lack of clients (0: never). `start` False: use an engine
+    `idle`: seconds without clients after which the engine ends (0: never; None: as it is). `start` False: use an engine
     that runs, start none. `command` stands in for the real process in tests. An engine that says nothing for `patience`
     seconds (plus a request's deadline) is asked whether it is there, and given up after as many. Use it on one event
     loop.
@@ -56,14 +56,15 @@ class EngineClient:
         self,
         profile: str = DEFAULT_PROFILE,
         *,
-        idle: float = 300.0,
+        idle: float | None = None,
         start: bool = True,
         command: Sequence[str] = COMMAND,
         patience: float = PATIENCE,
     ) -> None:
         self.profile = profile
         self._patience = patience
-        self._starter = Starter(profile, idle, command) if start else None
+        self._idle = idle
+        self._starter = Starter(profile, command) if start else None
 
     @cached_property
     def paths(self) -> EnginePaths:
@@ -119,13 +120,21 @@ class EngineClient:
     async def events(self) -> AsyncGenerator[Status, None]:
         """The status now and after every change, until the engine ends. Reading it is a lease: as long as somebody
         does, the engine does not end for lack of work. Raises EngineError."""
+        route = "/v1/events" if self._idle is None else f"/v1/events?idle={self._idle}"
         try:
-            async with contextlib.aclosing(self._lines("GET", "/v1/events", patience=LEASE_PATIENCE)) as lines:
+            async with contextlib.aclosing(self._lines("GET", route, patience=LEASE_PATIENCE)) as lines:
                 async for line in lines:
                     yield parse_status(line)
         finally:
             if self._starter:
                 self._starter.reap()
+
+    async def set_idle(self, seconds: float) -> None:
+        """Change the idle time, also that of an engine that runs. Raises EngineError."""
+        self._idle = seconds
+        if await self.running():
+            async with contextlib.aclosing(self.events()) as lease:
+                await anext(lease, None)
 
     async def wait_ready(self, on_status: Callable[[Status], None] = lambda status: None) -> Status:
         """Wait until the model is loaded, with every status on the way. Raises EngineError, also when loading fails."""
@@ -199,7 +208,7 @@ class EngineClient:
                 if not self._starter:
                     hint = "start one with `midfill engine start`"
                     raise EngineError("no engine is running", hint, "unavailable") from error
-                await self._starter.start(self.paths, self._answers)
+                await self._starter.start(self.paths, self._answers, self._idle)
             except Silence as error:
                 raise not_answering(self.paths) from error
             except (BrokenAnswer, json.JSONDecodeError) as error:

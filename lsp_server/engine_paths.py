@@ -1,7 +1,9 @@
 """Where the engine of a profile has its socket, lock and log, and whether the socket's folder can be trusted.
 
 Every process of the user computes the same paths, so that all find the same engine; package and protocol version are
-part of the names, so that two versions never meet. Knows no HTTP and starts nothing.
+part of the names, so that two versions never meet. Where there are no Unix sockets (Windows), or where the environment
+says MIDFILL_TRANSPORT=tcp, a file that only the user can read stands in the socket's place and names a port of
+127.0.0.1 and its key. Knows no HTTP and starts nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import importlib.metadata
 import os
 import re
 import secrets
+import socket
 import stat
 import tempfile
 import warnings
@@ -23,14 +26,17 @@ import platformdirs
 from diffusion.api import DISTRIBUTION, PROTOCOL_VERSION, BadRequest, EngineError
 
 RUNTIME_DIR_VARIABLE = "MIDFILL_RUNTIME_DIR"
+TRANSPORT_VARIABLE = "MIDFILL_TRANSPORT"
+TRANSPORTS = {"unix": ".sock", "tcp": ".tcp"}
+"""How an engine is spoken to -> the end of the file's name by which it is met."""
 SOCKET_PATH_LIMIT = 103
 """Bytes in a socket's address: 103 on macOS, 107 on Linux."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnginePaths:
-    """The files of one engine. `lock` is held by the engine as long as it lives; `key` holds the key of its port for
-    other tools, once there is one."""
+    """The files of one engine. `socket` is where it is met: a socket, or a file that names its port. `lock` is held by
+    the engine as long as it lives; `key` holds the key of its port for other tools, once there is one."""
 
     socket: Path
     lock: Path
@@ -39,12 +45,14 @@ class EnginePaths:
 
 
 def engine_paths(profile: str) -> EnginePaths:
-    """Raises BadRequest for a name that is not one, EngineError when no socket address is short enough."""
+    """Raises BadRequest for names that are none, EngineError when no socket address is short enough."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", profile):
         raise BadRequest(f"not the name of a profile: {profile!r}", "for example: embedded")
-    stem = f"engine-{importlib.metadata.version(DISTRIBUTION)}-p{PROTOCOL_VERSION}-{profile}"
-    path = runtime_folder() / f"{stem}.sock"
-    if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
+    kind = transport()
+    version = f"{importlib.metadata.version(DISTRIBUTION)}-p{PROTOCOL_VERSION}"
+    stem = f"engine-{version}-{profile}" if kind == "unix" else f"engine-{version}+{kind}-{profile}"
+    path = runtime_folder() / f"{stem}{TRANSPORTS[kind]}"
+    if kind == "unix" and len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
         digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
         path = Path(tempfile.gettempdir()) / f"{DISTRIBUTION}-{os.getuid()}" / f"{digest}.sock"
         if len(os.fsencode(path)) > SOCKET_PATH_LIMIT:
@@ -52,6 +60,15 @@ def engine_paths(profile: str) -> EnginePaths:
             raise EngineError(f"too long for the address of a socket: {path}", hint, "unavailable")
     log = platformdirs.user_log_path(DISTRIBUTION) / f"{stem}.log"
     return EnginePaths(socket=path, lock=path.with_suffix(".lock"), key=path.with_suffix(".key"), log=log)
+
+
+def transport() -> str:
+    """How the engine is spoken to. Raises BadRequest for a wish that cannot be met."""
+    possible = [kind for kind in TRANSPORTS if kind == "tcp" or hasattr(socket, "AF_UNIX")]
+    wanted = os.environ.get(TRANSPORT_VARIABLE) or ("tcp" if os.name == "nt" else "unix")
+    if wanted not in possible:
+        raise BadRequest(f"{TRANSPORT_VARIABLE} cannot be {wanted!r}", f"possible here: {', '.join(possible)}")
+    return wanted
 
 
 def runtime_folder() -> Path:
@@ -89,8 +106,11 @@ def check_private(folder: Path) -> None:
     except OSError as error:
         hint = f"set {RUNTIME_DIR_VARIABLE} to a folder of yours"
         raise EngineError(f"cannot look at {folder}: {error.strerror}", hint, "unavailable") from error
-    mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and above.st_uid in (0, os.getuid())
-    if not mine or found.st_mode & 0o077:
+    private = stat.S_ISDIR(found.st_mode)
+    if os.name == "posix":  # elsewhere the folders of a user are inherited as private
+        mine = found.st_uid == os.getuid() and above.st_uid in (0, os.getuid())
+        private = private and mine and not found.st_mode & 0o077
+    if not private:
         hint = f"remove it, or set {RUNTIME_DIR_VARIABLE} to a folder that is yours alone (mode 0700)"
         raise EngineError(f"not a private folder: {folder}", hint, "unavailable")
 

@@ -30,9 +30,17 @@ DELAYS = (0.0, 0.0, 0.5)
 """Seconds to wait before a start, by the number of those failures."""
 
 
-def engine_command(paths: EnginePaths, profile: str, idle: float, command: Sequence[str] = COMMAND) -> list[str]:
-    """The command line of an engine process."""
-    options = {"--socket": str(paths.socket), "--profile": profile, "--idle": str(idle), "--log": str(paths.log)}
+_OWN_SESSION = getattr(subprocess, "DETACHED_PROCESS", 0) | getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+"""What `start_new_session` is on Windows."""
+
+
+def engine_command(
+    paths: EnginePaths, profile: str, idle: float | None = None, command: Sequence[str] = COMMAND
+) -> list[str]:
+    """The command line of an engine process. `idle` in seconds, None: the engine's own."""
+    options = {"--socket": str(paths.socket), "--profile": profile, "--log": str(paths.log)}
+    if idle is not None:
+        options["--idle"] = str(idle)
     return [*command, *(word for option in options.items() for word in option)]
 
 
@@ -51,13 +59,15 @@ def not_answering(paths: EnginePaths) -> EngineError:
 class Starter:
     """Starts the engine of one profile on one event loop; remembers its children and what failed."""
 
-    def __init__(self, profile: str, idle: float, command: Sequence[str]) -> None:
-        self._profile, self._idle, self._command = profile, idle, command
+    def __init__(self, profile: str, command: Sequence[str]) -> None:
+        self._profile, self._command = profile, command
         self._starting = asyncio.Lock()
         self._children: list[subprocess.Popen[bytes]] = []
         self._failures: list[float] = []
 
-    async def start(self, paths: EnginePaths, answers: Callable[[], Awaitable[bool | None]]) -> None:
+    async def start(
+        self, paths: EnginePaths, answers: Callable[[], Awaitable[bool | None]], idle: float | None = None
+    ) -> None:
         """Start a process unless an engine answers now, and wait until it does. Raises EngineError."""
         async with self._starting:
             if await answers():
@@ -67,7 +77,7 @@ class Starter:
                 raise _failed(paths, f"the engine did not start {MAX_FAILURES} times")
             await asyncio.sleep(DELAYS[len(self._failures)])
             deadline = time.monotonic() + ANSWER_SECONDS
-            child = self._spawn(paths)
+            child = self._spawn(paths, idle)
             while not await answers():
                 code = child.poll()
                 if code or time.monotonic() > deadline:
@@ -78,13 +88,13 @@ class Starter:
                 await asyncio.sleep(0.02)
                 if code == 0:
                     # Another process holds the lock: it is about to answer, or about to end.
-                    child = self._spawn(paths)
+                    child = self._spawn(paths, idle)
 
     def reap(self) -> None:
         """A child that has ended stays a zombie until it is asked."""
         self._children = [child for child in self._children if child.poll() is None]
 
-    def _spawn(self, paths: EnginePaths) -> subprocess.Popen[bytes]:
+    def _spawn(self, paths: EnginePaths, idle: float | None) -> subprocess.Popen[bytes]:
         """The process, in a session of its own so that it outlives us. What it says before it has a log goes there."""
         self.reap()
         make_private(paths.socket.parent)
@@ -93,11 +103,11 @@ class Starter:
             with contextlib.suppress(OSError):
                 paths.log.parent.mkdir(parents=True, exist_ok=True)
                 output = stack.enter_context(paths.log.open("ab"))
-            command = engine_command(paths, self._profile, self._idle, self._command)
+            command = engine_command(paths, self._profile, idle, self._command)
             try:
                 child = subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-                    cwd=paths.socket.parent,
+                    cwd=paths.socket.parent, creationflags=_OWN_SESSION,
                 )  # fmt: skip
             except OSError as error:
                 hint = f"does {command[0]} exist? Then see `midfill doctor`"

@@ -23,9 +23,14 @@ class WatchedEngine(Engine, Protocol):
         """The status now and after every change, until the engine ends. Raises EngineError."""
         ...
 
+    async def set_idle(self, seconds: float) -> None:
+        """Change after how long without clients it ends. Raises EngineError."""
+        ...
 
-def make_engine(spec: str) -> WatchedEngine:
-    """`auto`: the engine process of this machine. `scripted:FILE`: answers from a file.
+
+def make_engine(spec: str, idle: float | None = None) -> WatchedEngine:
+    """`auto`: the engine process of this machine, which ends after `idle` seconds without clients (0: never; None: as
+    it is). `scripted:FILE`: answers from a file.
 
     Raises UsageError for any other name and EngineError for a script that cannot be used."""
     if spec.startswith(SCRIPTED):
@@ -36,4 +41,4 @@ def make_engine(spec: str) -> WatchedEngine:
         raise UsageError(f"unknown engine {spec!r}", f"{AUTO}, or {SCRIPTED}FILE")
     from lsp_server.engine_client import EngineClient
 
-    return EngineClient()
+    return EngineClient(idle=idle)

@@ -1,5 +1,6 @@
-"""One HTTP request over a Unix socket, answered in lines: what the engine's client needs of HTTP, and no more.
+"""One HTTP request to an engine, answered in lines: what the engine's client needs of HTTP, and no more.
 
+The engine is met at a path: a Unix socket, or (ending in ".tcp") a file {port, key, pid} of a port of 127.0.0.1.
 A connection per request and no pool: closing the generator closes the connection, which is how a fill is cancelled,
 at any moment and without anything left over. Knows nothing of the engine's routes.
 """
@@ -7,16 +8,21 @@ at any moment and without anything left over. Knows nothing of the engine's rout
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 
 import h11
+import psutil
 
 CONNECT_SECONDS = 5.0
 
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Headers = list[tuple[str, str]]
+
 
 class NobodyListens(Exception):
-    """There is no connection to be had at the socket."""
+    """There is no connection to be had at the path."""
 
 
 class BrokenAnswer(Exception):
@@ -41,7 +47,7 @@ class Refused(Exception):
 
 
 async def request_lines(
-    socket: Path,
+    place: Path,
     method: str,
     path: str,
     content: bytes | None = None,
@@ -53,13 +59,13 @@ async def request_lines(
     no limit) `alive` is asked whether to wait on. Raises NobodyListens, BrokenAnswer, Refused, Silence."""
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            reader, writer = await asyncio.open_unix_connection(str(socket))
+            (reader, writer), headers = await _connect(place)
     except (OSError, TimeoutError) as error:
         raise NobodyListens from error
     status, rest = 0, b""
     try:
         connection = h11.Connection(h11.CLIENT)
-        headers = [("host", "midfill"), ("connection", "close"), ("content-length", str(len(content or b"")))]
+        headers += [("connection", "close"), ("content-length", str(len(content or b"")))]
         writer.write(connection.send(h11.Request(method=method, target=path, headers=headers)) or b"")
         writer.write(connection.send(h11.Data(data=content or b"")) or b"")
         connection.send(h11.EndOfMessage())
@@ -87,6 +93,29 @@ async def request_lines(
         raise (BrokenAnswer if status else Unanswered) from error
     finally:
         writer.transport.abort()
+
+
+async def _connect(place: Path) -> tuple[Streams, Headers]:
+    """A connection and the headers that every request on it needs. Raises OSError, NobodyListens."""
+    if place.suffix != ".tcp":
+        return await asyncio.open_unix_connection(str(place)), [("host", "midfill")]
+    port, key = _port(place)
+    headers = [("host", f"127.0.0.1:{port}"), ("authorization", f"Bearer {key}"), ("content-type", "application/json")]
+    return await asyncio.open_connection("127.0.0.1", port), headers
+
+
+def _port(place: Path) -> tuple[int, str]:
+    """The engine's port and key. Raises NobodyListens also when the file is a dead engine's: somebody else may have the
+    port by now, and would be sent code."""
+    try:
+        content = json.loads(place.read_bytes())
+        port, key, pid = int(content["port"]), str(content["key"]), int(content["pid"])
+        alive = str(place) in psutil.Process(pid).cmdline()
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, psutil.Error) as error:
+        raise NobodyListens from error
+    if not alive:
+        raise NobodyListens
+    return port, key
 
 
 async def _read(

@@ -9,6 +9,8 @@ import argparse
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -83,6 +85,8 @@ def _become_engine(arguments: argparse.Namespace, paths: EnginePaths, key: str, 
         err.print(f"key: {said}")
         os.environ[KEY_VARIABLE] = key
         command += ["--listen", arguments.listen, "--api-key-env", KEY_VARIABLE]
+    if os.name == "nt":  # where exec would give the terminal back at once
+        sys.exit(subprocess.call(command))
     os.execv(command[0], command)
 
 
@@ -155,7 +159,9 @@ def _parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest="action", required=True, metavar="start|status|stop")
     start = actions.add_parser("start", help="start it and wait until the model is loaded")
     start.add_argument("--foreground", action="store_true", help="run in this terminal and show the log")
-    start.add_argument("--idle", type=_seconds, default=300.0, metavar="SECONDS", help="end when unused (0: never)")
+    start.add_argument(
+        "--idle", type=_seconds, metavar="SECONDS", help="end when unused for so long (0: never; at first 300)"
+    )
     start.add_argument("--listen", metavar="127.0.0.1:PORT", help="open a port for other tools; it runs until stopped")
     start.add_argument(
         "--api-key-env", metavar="NAME", help="the port's key is in this variable (default: a random one)"
@@ -173,6 +179,6 @@ def _seconds(text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds < 1e9:
+    if not 0 <= seconds <= 1e8:
         raise argparse.ArgumentTypeError(f"a number of seconds is needed, not {text!r}")
     return seconds

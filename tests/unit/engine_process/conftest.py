@@ -14,10 +14,12 @@ from lsp_server.engine_client import EngineClient
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A runtime folder and a log folder of the test's own; what was started there is killed at the end."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A runtime folder and a log folder of the test's own; what was started there is killed at the end. Its parameter,
+    if it has one, is the transport."""
     runtime = tmp_path / "run"
     monkeypatch.setenv("MIDFILL_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("MIDFILL_TRANSPORT", getattr(request, "param", "unix"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     os.mkfifo(tmp_path / "trace")
     monkeypatch.setenv("FAKE_TRACE", str(tmp_path / "trace"))

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+import pytest
 
 from diffusion.api import Event, FillRequest, Result
 from lsp_server.engine_client import EngineClient
 
 NewClient = Callable[..., EngineClient]
+
+over_both_transports = pytest.mark.parametrize("home", ["unix", "tcp"], indirect=True)
 
 FAKE = (sys.executable, "-I", str(Path(__file__).with_name("fake_engine.py")))
 

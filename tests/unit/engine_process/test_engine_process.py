@@ -1,4 +1,4 @@
-"""Real engine processes and real sockets: starting, answering, cancelling, ending, and every way in which it fails."""
+"""Real engine processes over both transports: starting, answering, cancelling, ending."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from engine_processes import NewClient, ask, engines_in, events_of, text_of
+from engine_processes import NewClient, ask, engines_in, events_of, over_both_transports, text_of
 
 from diffusion.api import Draft, EngineError, Failure, Result, Status
 from lsp_server.engine_client import EngineClient
+
+pytestmark = over_both_transports
 
 
 async def trace_line(home: Path) -> str:
@@ -34,7 +36,8 @@ async def test_a_fill_starts_the_engine_and_streams(new_client: NewClient, home:
     assert status.log == str(client.paths.log)
     assert client.paths.socket.stat().st_mode & 0o777 == 0o600
     assert client.paths.socket.parent.stat().st_mode & 0o777 == 0o700
-    assert psutil.Process(status.pid).net_connections(kind="inet") == []
+    listening = [c.laddr for c in psutil.Process(status.pid).net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    assert [host for host, _ in listening] == (["127.0.0.1"] if client.paths.socket.suffix == ".tcp" else [])
 
 
 async def test_two_starts_at_once_give_one_engine(new_client: NewClient, home: Path) -> None:

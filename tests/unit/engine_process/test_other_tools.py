@@ -13,6 +13,7 @@ import pytest_asyncio
 from diffusion.api import Candidate, Cost, Draft, Event, Failure, FillRequest, Result, Status
 from diffusion.guard import Guard
 from diffusion.other_tools import other_tools
+from diffusion.tool_port import WITHOUT_KEY
 
 KEY = {"authorization": "Bearer secret"}
 PREFIXED: dict[str, Any] = {"input_prefix": "a\n", "input_suffix": "", "prompt": "b"}
@@ -41,7 +42,7 @@ def answers() -> Answers:
 
 @pytest_asyncio.fixture
 async def http(answers: Answers) -> AsyncIterator[httpx.AsyncClient]:
-    app = Guard(other_tools(answers.fill, lambda: answers.status), port=8012, key="secret")
+    app = Guard(other_tools(answers.fill, lambda: answers.status), port=8012, key="secret", without_key=WITHOUT_KEY)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8012") as client:
         yield client

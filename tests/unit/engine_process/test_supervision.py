@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from engine_processes import NewClient, ask, engines_in, events_of, text_of
+from engine_processes import NewClient, ask, engines_in, events_of, over_both_transports, text_of
 
 from diffusion import crashes
 from diffusion.api import EngineError, Failure
@@ -30,6 +30,7 @@ async def kill(client: EngineClient) -> int:
 # --- killed
 
 
+@over_both_transports
 async def test_killed_while_idle(new_client: NewClient) -> None:
     client = new_client()
     assert text_of(await events_of(client, ask("first"))) == "first|"
@@ -38,6 +39,7 @@ async def test_killed_while_idle(new_client: NewClient) -> None:
     assert (await client.status()).pid != dead
 
 
+@over_both_transports
 async def test_killed_while_loading(new_client: NewClient, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(home / "gate")
     monkeypatch.setenv("FAKE_LOAD_FIFO", str(home / "gate"))
@@ -57,6 +59,7 @@ async def test_killed_while_loading(new_client: NewClient, home: Path, monkeypat
     assert text_of(await events_of(client, ask("next"))) == "next|"
 
 
+@over_both_transports
 async def test_killed_in_mid_request_then_the_next_works(new_client: NewClient, home: Path) -> None:
     client = new_client()
     task = asyncio.create_task(events_of(client, ask("hang", drafts=True)))
