@@ -43,8 +43,8 @@ class FillRequest:
     Line ends may be any; middles come back with "\\n". `language` is an LSP language id; `path` is shown to the model
     (file name, at most a few folders). `mode` "line" forbids newlines in the middle, "block" allows `max_lines` lines.
     `n` candidates at most are returned, best first. `deadline_ms` counts from the arrival of the request at the
-    engine; None waits until the fill is done. `starts` are middles that may be right (what is left of an earlier answer,
-    lines found nearby): canvases start from them, and they are candidates. `drafts` asks for a draft
+    engine; None waits until the fill is done. `starts` are middles that may be right (what is left of an earlier
+    answer, lines found nearby): canvases start from them, and they are candidates. `drafts` asks for a draft
     after every denoising step, `cells` for the state of each slot position in them. `steps` bounds the denoising steps
     of each canvas (None: the profile's default). `length_of` is for evaluation only: the middle has as many tokens as
     this text would have at this place (None: the engine finds the length).
