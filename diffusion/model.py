@@ -16,15 +16,12 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
-from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
 from diffusion import attention
 from diffusion.api import EngineError, Progress
+from diffusion.experts import NO_EXPERTS
 from diffusion.kv_cache import KeyValueCache
 from diffusion.profiles import ModelProfile
-
-NO_EXPERTS = "midfill_no_experts"
-"""The class cannot be built without experts. Where their output is zero by construction, they are not computed."""
 
 REINSTALL = "reinstall midfill; `midfill doctor` shows what is there"
 
@@ -148,13 +145,6 @@ def assemble(
     if all(not layer.experts.down_proj.any() for layer in model.model.decoder.layers):
         model.set_experts_implementation(NO_EXPERTS)
     return model, [name for name in missing if ".decoder." in name and not _is_idle(name)] + unexpected
-
-
-def _no_experts(_: Any, hidden: Tensor, __: Tensor, ___: Tensor) -> Tensor:
-    return torch.zeros_like(hidden)
-
-
-ALL_EXPERTS_FUNCTIONS.register(NO_EXPERTS, _no_experts)
 
 
 def _is_idle(name: str) -> bool:

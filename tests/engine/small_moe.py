@@ -1,0 +1,75 @@
+"""Small random checkpoints of the real class, with real experts, in the form that the hub has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
+
+
+def config(**changes: Any) -> dict[str, Any]:
+    """Two kinds of layer, eight experts, dimensions that groups of 64 divide (or, with changes, do not)."""
+    text = {
+        "model_type": "diffusion_gemma_text",
+        "vocab_size": 320,
+        "hidden_size": 128,
+        "intermediate_size": 192,
+        "num_hidden_layers": 3,
+        "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "num_global_key_value_heads": 1,
+        "head_dim": 32,
+        "global_head_dim": 64,
+        "sliding_window": 16,
+        "num_experts": 8,
+        "top_k_experts": 2,
+        "moe_intermediate_size": 64,
+    }
+    vision = {"model_type": "gemma4_vision", "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8}
+    return {"model_type": "diffusion_gemma", "text_config": text | changes, "vision_config": vision | heads}
+
+
+def library_model(body: dict[str, Any], dtype: torch.dtype = torch.float32) -> DiffusionGemmaForBlockDiffusion:
+    """Random weights of a spread that makes logits differ, in the library's own class."""
+    torch.manual_seed(0)
+    model = DiffusionGemmaForBlockDiffusion(DiffusionGemmaConfig.from_dict(body)).eval().requires_grad_(False)
+    for weight in model.model.decoder.parameters():
+        if weight.dim() == 1:
+            weight.normal_(1.0, 0.1)
+        else:
+            weight.normal_(0.0, weight.shape[-1] ** -0.5)
+    for number, (mine, encoders) in enumerate(
+        zip(model.model.decoder.layers, model.model.encoder.language_model.layers, strict=True)
+    ):
+        mine.layer_scalar.fill_(1.0 - 0.05 * number)
+        encoders.layer_scalar.fill_(0.9 + 0.02 * number)
+    return model.to(dtype)
+
+
+def save(model: DiffusionGemmaForBlockDiffusion, folder: Path, shard_bytes: int = 10**9) -> Path:
+    """config.json and safetensors shards of at most so many bytes, with an index if there are several."""
+    model.save_pretrained(folder, max_shard_size=shard_bytes)
+    return folder
+
+
+def logits(model: DiffusionGemmaForBlockDiffusion, ids: Tensor, canvas: Tensor) -> Tensor:
+    """(B, S, V) float32 of the library's forward pass."""
+    with torch.inference_mode():
+        return model(input_ids=ids, decoder_input_ids=canvas).logits.float()
+
+
+def error(found: Tensor, expected: Tensor) -> float:
+    """Relative, in the Frobenius norm."""
+    return float((found.float() - expected.float()).norm() / expected.float().norm())
+
+
+def written(folder: Path) -> dict[str, Any]:
+    """The index of shards."""
+    body: dict[str, Any] = json.loads((folder / "model.safetensors.index.json").read_text())
+    return body
