@@ -50,8 +50,10 @@ def _opens_block(code: str, language: Language) -> bool:
         code = code[: len(code) - len(_last_line(code))].rstrip()
     if language.block_style == "braces" and code.endswith("{"):
         return True
-    if language.block_header is None or not code.endswith(":"):
+    if language.block_header is None:
         return False
+    if language.block_style == "words" and language.block_header.match(_last_line(code)):
+        return True
     logical = ""
     for line in reversed(_LINE_END.split(code)[-MAX_HEADER_LINES:]):
         logical = f"{line}\n{logical}" if logical else line
@@ -69,8 +71,12 @@ def _fresh_body(at: Situation) -> bool:
 
 
 def _finished(at: Situation) -> bool:
-    line = _last_line(at.code).rstrip()
-    return at.follows == "nothing" and line.endswith(";") and line.count("(") <= line.count(")")
+    line = _last_line(at.code).strip()
+    if at.follows != "nothing":
+        return False
+    if at.language.finished and at.language.finished.fullmatch(line):
+        return all(at.code.count(opener) <= at.code.count(closer) for opener, closer in ("()", "[]"))
+    return line.endswith(";") and line.count("(") <= line.count(")")
 
 
 RULES: tuple[tuple[str, Kind, Callable[[Situation], bool]], ...] = (
@@ -82,7 +88,8 @@ RULES: tuple[tuple[str, Kind, Callable[[Situation], bool]], ...] = (
     ("in a string or comment", "line", lambda at: at.position != "code"),
     # What follows must stay the end of this line, so the fill may not end it.
     ("code follows on the line", "line", lambda at: at.follows == "code"),
-    # call(a);| is complete, and the next statement belongs on the next line. for (i = 0;| is not complete.
+    # call(a);| is complete, and the next statement belongs on the next line, as it does behind `pass`, `end` or a
+    # brace of its own. for (i = 0;| is not complete, nor is foo(() => {...}|.
     ("behind a finished statement", "none", _finished),
     # function f() {|}: the editor has closed the brace, the body is still to be written.
     ("in a fresh body", "block", _fresh_body),

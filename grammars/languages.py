@@ -24,12 +24,14 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StringRule:
-    """One kind of string: `open` is a regex, `close` a literal, `interpolation` what opens code inside ("" if none)."""
+    """One kind of string: `open` is a regex, `close` a literal, `interpolation` what opens code inside ("" if none).
+    In a `raw` one a backslash is a backslash."""
 
     open: str
     close: str
     multiline: bool = False
     interpolation: str = ""
+    raw: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,12 +51,13 @@ class Language:
     globs: tuple[str, ...] = ()
     grammar: str = ""
     queries: tuple[str, ...] = ()
-    block_style: Literal["indent", "braces"] = "braces"
+    block_style: Literal["indent", "braces", "words"] = "braces"
     indent_unit: str = "    "
     line_comment: str = ""
     block_comments: tuple[tuple[str, str], ...] = ()
     strings: tuple[StringRule, ...] = ()
     block_header: re.Pattern[str] | None = None
+    finished: re.Pattern[str] | None = None
     scope_headers: tuple[ScopeHeader, ...] = ()
     import_calls: tuple[str, ...] = ()
 
@@ -64,16 +67,17 @@ PLAIN = Language(id="plaintext")
 
 def _row(values: Mapping[str, Any]) -> Language:
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    if fields.get("block_style", "braces") not in ("indent", "braces"):
-        raise ValueError(f"languages.toml: {fields['id']}: block_style must be indent or braces")
+    if fields.get("block_style", "braces") not in ("indent", "braces", "words"):
+        raise ValueError(f"languages.toml: {fields['id']}: block_style must be indent, braces or words")
     fields["block_comments"] = tuple((opener, closer) for opener, closer in fields.get("block_comments", ()))
     fields["strings"] = tuple(StringRule(**rule) for rule in fields.get("strings", ()))
     fields["scope_headers"] = tuple(
         ScopeHeader(pattern=re.compile(rule["pattern"]), container=rule.get("container", False))
         for rule in fields.get("scope_headers", ())
     )
-    if header := fields.get("block_header"):
-        fields["block_header"] = re.compile(header, re.DOTALL)  # a logical line may span several
+    for name in ("block_header", "finished"):
+        if pattern := fields.get(name):
+            fields[name] = re.compile(pattern, re.DOTALL)  # a logical line may span several
     return Language(**fields)
 
 

@@ -27,9 +27,9 @@ class Region:
 def _code_tokens(language: Language, in_string: bool) -> re.Pattern[str]:
     """What matters in code. Group names: line, block<i>, string<i>; for code in a string also up, down, end."""
     parts = [f"(?P<string{i}>{rule.open})" for i, rule in enumerate(language.strings)]
-    if language.line_comment:
-        parts.append(f"(?P<line>{re.escape(language.line_comment)})")
     parts += [f"(?P<block{i}>{re.escape(opener)})" for i, (opener, _) in enumerate(language.block_comments)]
+    if language.line_comment:  # After the others: in Lua, `--[[` begins with one.
+        parts.append(f"(?P<line>{re.escape(language.line_comment)})")
     if in_string:
         parts += [r"(?P<up>\{)", r"(?P<down>\})", r"(?P<end>[\r\n])"]
     return re.compile("|".join(parts))
@@ -38,7 +38,7 @@ def _code_tokens(language: Language, in_string: bool) -> re.Pattern[str]:
 @functools.cache
 def _string_tokens(rule: StringRule) -> re.Pattern[str]:
     """What matters inside a string. Group names: close, code, end."""
-    parts = [r"\\(?:\r\n|.)"]
+    parts = [] if rule.raw else [r"\\(?:\r\n|.)"]
     if rule.interpolation:
         doubled = re.escape(rule.interpolation * 2)  # in Python `{{` is a brace
         parts += [doubled, f"(?P<code>{re.escape(rule.interpolation)})"]

@@ -2,11 +2,12 @@
 
 Captures that a context.scm may use:
 
-@scope        a function, class, ...; with @scope.open, the token that ends its header (`:`, `{`)
+@scope        a function, class, ...; with @scope.open, the token or the last node of its header (`:`, `{`, `(a, b)`)
 @container    on a @scope that has members: class, interface, namespace
 @member       a member without a body: field, declared method, type
 @import       an import; with @import.call only if that function is in the language's import_calls
-@string       a string or what is like one (template, regular expression), quotes included
+@string       a string or what is like one (template, regular expression), quotes included; @string.quoted only if it
+               begins with a quote
 @comment      a comment
 @code         code inside a string, braces included
 """
@@ -92,7 +93,9 @@ def structure(
         if scopes := captures.get("scope"):
             scope, opener = scopes[0], captures["scope.open"][0]
             # The good tree may be older than the text: the opener must still be there.
-            if document.text[opener.start_byte : opener.end_byte] != opener.type or not _header_is_whole(scope, opener):
+            said = document.text[opener.start_byte : opener.end_byte]
+            gone = not said if opener.is_named else said != opener.type
+            if gone or not _header_is_whole(scope, opener):
                 continue
             whole = tree is document.tree and not scope.has_error
             kind: Literal["scope", "container"] = "container" if "container" in captures else "scope"
@@ -101,7 +104,7 @@ def structure(
                     kind=kind,
                     start=scope.start_byte,
                     end=scope.end_byte,
-                    header_end=opener.end_byte,
+                    header_end=scope.start_byte + len(document.text[scope.start_byte : opener.end_byte].rstrip()),
                     whole=whole,
                 )
             )
@@ -115,14 +118,29 @@ def structure(
 def regions(document: ParsedDocument, tree: tree_sitter.Tree, start: int, end: int) -> list[Region]:
     """Strings, comments and code in strings of `tree` that touch [start, end), outer ones first."""
     found: list[Region] = []
-    line_comment = document.language.line_comment
+    text, language = document.text, document.language
+    to_line_end = tuple(
+        opener
+        for opener, closer in ((language.line_comment, "\n"), *language.block_comments)
+        if opener and closer == "\n"
+    )
     kinds: tuple[Literal["string", "code"], ...] = ("string", "code")
     for captures in _matches(document.language, tree.root_node, start, end):
         for kind in kinds:
-            found.extend(Region(kind=kind, start=node.start_byte, end=node.end_byte) for node in captures.get(kind, ()))
+            for node in captures.get(kind, ()):
+                # Of some languages the code's own brackets are no part of it, or it has none: "$name".
+                is_open = kind == "code" and text[node.end_byte - 1 : node.end_byte] not in tuple(")]}")
+                found.append(Region(kind=kind, start=node.start_byte, end=node.end_byte, open=is_open))
+        found.extend(
+            Region(kind="string", start=node.start_byte, end=node.end_byte)
+            for node in captures.get("string.quoted", ())
+            if text[node.start_byte : node.start_byte + 1] in tuple("'\"`")
+        )
         for node in captures.get("comment", ()):
-            to_line_end = bool(line_comment) and document.text.startswith(line_comment, node.start_byte)
-            found.append(Region(kind="comment", start=node.start_byte, end=node.end_byte, open=to_line_end))
+            # Some grammars count the line's end as part of the comment.
+            end = node.start_byte + len(text[node.start_byte : node.end_byte].rstrip("\r\n"))
+            is_open = text.startswith(to_line_end, node.start_byte)
+            found.append(Region(kind="comment", start=node.start_byte, end=end, open=is_open))
     return sorted(found, key=lambda region: (region.start, -region.end))
 
 

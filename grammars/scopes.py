@@ -13,7 +13,7 @@ import tree_sitter
 
 from grammars import queries
 from grammars.languages import ScopeHeader
-from grammars.lines import indent_of, line_start
+from grammars.lines import indent_of, line_end, line_start
 from grammars.queries import Found
 from grammars.view import View
 
@@ -23,6 +23,8 @@ SIBLING_REACH = 8_192  # either side of the cursor
 
 _WORDS = re.compile(r"[ \t]*(?:\w+[ \t]+)*")
 _LINE = re.compile(r"[^\r\n]+")
+_LINE_END = re.compile(r"[\r\n]")
+_END_WORD = re.compile(r"(?:\b(?:end|fi|done|esac)|\}|</[\w:.-]+>)\s*\Z")
 _PAIRS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
@@ -66,7 +68,7 @@ def _indent_at(view: View, offset: int) -> int:
 def _candidates(view: View) -> Iterator[tuple[Scope, bool]]:
     """Scopes that may enclose the cursor, the most reliable source first, and whether they certainly do."""
     document, offset, anchor = view.document, view.offset, view.anchor
-    braces = document.language.block_style == "braces"
+    style = document.language.block_style
     trees = [document.tree]
     if document.good is not document.tree:
         trees.append(document.good)
@@ -74,18 +76,37 @@ def _candidates(view: View) -> Iterator[tuple[Scope, bool]]:
         for item in queries.structure(document, tree, max(0, min(anchor, offset) - 1), offset + 1):
             if item.kind == "member" or item.header_end > offset:
                 continue
+            if style == "words" and _header_goes_on(document.text, item.header_end, offset):
+                continue
             inside = offset < item.end
             if not inside:
-                # A body that is indented goes on as long as nothing else follows; one in braces only without its brace.
-                closed = braces and (item.whole or document.text[item.end - 1 : item.end] == "}")
+                # A body that is indented goes on as long as nothing else follows; one in braces or words only without
+                # the brace or word that ends it.
+                if style == "braces":
+                    closed = item.whole or document.text[item.end - 1 : item.end] == "}"
+                else:
+                    closed = style == "words" and _is_closed(document.text, item)
                 inside = item.end >= anchor and not closed
             if inside:
                 start = _statement_start(view, item.start)
                 scope = Scope(start=start, header_end=item.header_end, container=item.kind == "container")
-                yield scope, item.whole and offset < item.end
+                yield scope, item.whole and (offset < item.end or style == "words")
     if document.tree is None or document.errors:
         for scope in _by_indentation(view):
             yield scope, False
+
+
+def _header_goes_on(text: str, header_end: int, offset: int) -> bool:
+    """Whether a header without a token that ends it goes on up to `offset`: it ends with its line."""
+    return text[header_end - 1] not in "(>{" and offset <= line_end(text, header_end)
+
+
+def _is_closed(text: str, item: Found) -> bool:
+    """Whether a body that words or tags end has ended: with one of them, or with its only line."""
+    if text[item.header_end - 1] == "(":
+        return text[item.end - 1] == ")"
+    one_line = not _LINE_END.search(text, item.start, item.end)
+    return one_line or _END_WORD.search(text, max(item.header_end, item.end - MAX_SIGNATURE), item.end) is not None
 
 
 def _by_indentation(view: View) -> Iterator[Scope]:
@@ -104,14 +125,15 @@ def _by_indentation(view: View) -> Iterator[Scope]:
         start = view.start + line.end() - len(words)
         if header := _header_at(view, start, view.start + line.end()):
             end = _header_end(view, start)
-            if not own or view.document.text[end - 1] == _opener(view):
+            if not own or (_opener(view) and view.document.text[end - 1] == _opener(view)):
                 yield Scope(start=start, header_end=end, container=header.container)
         if not indent:
             return
 
 
 def _opener(view: View) -> str:
-    return ":" if view.document.language.block_style == "indent" else "{"
+    """What ends a header; nothing where the end of the line does."""
+    return {"indent": ":", "braces": "{", "words": ""}[view.document.language.block_style]
 
 
 def _header_at(view: View, start: int, end: int) -> ScopeHeader | None:

@@ -2,7 +2,7 @@
 
 import pytest
 from grammar_cursor import verified
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from grammars.languages import PLAIN, language_for, languages
@@ -31,6 +31,8 @@ PIECES = [
     ),
     *("import {a} from 'b';\n", "const r = require('s');\n", "<li>{x}</li>", "type T = string;\n", "case 1:\n"),
     *("x", " = ", "1", "foo(", ")", "[", "]", "{", "}", ",", ";", ":", ".", "=>", "${", "@"),
+    *("<?php ", "end\n", "do |x|\n", "<<~E\n", "cat <<EOF\n", "EOF\n", "$(", "#{", "\\(", "fi\n", "then\n", "[[", "]]"),
+    *("<div>", "</div>", "<!-- ", "---\n", "- a: |\n", "# T\n", "[t]\n", "SELECT ", "'a", 'r#"', '@"', "--[[", "$$"),
     *('"', "'", "`", '"""', "'''", 'f"', "\\", "#", "//", "/*", "*/", "/"),
     *("\n", "\r\n", "\r", "\n\n", "  ", "    ", "\t", "\f", "\v", "\0", "\u2028", "\x85", "\ufeff", "\u00a0"),
     *("é", "名前", "🤦🏽", "𝐱", "\ud800", "\udc00", "\u200b", "e\u0301", "“"),
@@ -73,7 +75,7 @@ def test_the_shadow_has_a_byte_per_code_point_and_the_same_lines(text) -> None:
     ]
 
 
-@given(data=st.data(), language=st.sampled_from(languages()))
+@given(data=st.data(), language=st.sampled_from([row for row in languages() if row.grammar]))
 def test_an_update_leaves_the_shadow_and_the_errors_that_a_fresh_parse_gives(data, language) -> None:
     text = data.draw(pieces)
     document = ParsedDocument(text, language)
@@ -84,6 +86,7 @@ def test_an_update_leaves_the_shadow_and_the_errors_that_a_fresh_parse_gives(dat
         document.update(text)
         fresh = ParsedDocument(text, language)
         assert document._shadow == fresh._shadow
+        assume(document.tree is not None and fresh.tree is not None)  # Else it went astray for too long.
         # Error recovery may find another way from another start, but not where there is nothing to recover from.
         assert bool(document.errors) == bool(fresh.errors)
         if not fresh.errors:

@@ -1,0 +1,157 @@
+"""Small places in every language, each with a cursor mark: language -> places and what is to be said of them."""
+
+from __future__ import annotations
+
+# Whether the mark stands in code, in a string or in a comment.
+POSITIONS: dict[str, list[tuple[str, str]]] = {
+    "go": [
+        ("s := `a\n│`\n", "string"),
+        ("s := 'a│'\n", "string"),
+        ("x() // c│\ny()\n", "comment"),
+        ("x() /* c */│\n", "code"),
+    ],
+    "rust": [
+        ('fn f() { let s = r#"a│"#; }\n', "string"),
+        ("fn f<'a>(x: &'a str│) {}\n", "code"),
+        ("fn f() { let c = 'x│'; }\n", "string"),
+        ("/// doc│\nfn f() {}\n", "comment"),
+        ("/// doc\n│fn f() {}\n", "code"),
+        ("fn f<'a>(x: &'a str) { g(│\n", "code"),
+    ],
+    "c": [
+        ('char *s = "a│";\n', "string"),
+        ("int x; // c│\n", "comment"),
+        ("#include <a│.h>\n", "string"),
+        ("g(/* a│ */\n", "comment"),
+    ],
+    "cpp": [('auto s = R"(a\n│)";\n', "string"), ("auto x = 1'000 + │\n", "code"), ("// it's│\n", "comment")],
+    "java": [
+        ('class A { String s = """\n a│""";}\n', "string"),
+        ("class A { char c = 'a│'; }\n", "string"),
+        ("/** c│ */\nclass A {}\n", "comment"),
+    ],
+    "csharp": [
+        ('class A { string s = $"a{b│}c"; }\n', "code"),
+        ('class A { string s = $"a{b}c│"; }\n', "string"),
+        ('class A { string s = @"c:\\│"; int x; }\n', "string"),
+        ('class A { string s = @"c:\\"; int x│; }\n', "code"),
+        ("class A { } // c│\n", "comment"),
+    ],
+    "ruby": [
+        ('s = "a#{b│}c"\n', "code"),
+        ('s = "a#{b}c│"\n', "string"),
+        ("s = <<~E\n  text│\nE\n", "string"),
+        ("w = %w[a b│]\n", "string"),
+        ("x = 1 # c│\n", "comment"),
+        ('s = "a#{f(│\n', "code"),
+    ],
+    "php": [
+        ('<?php $s = "a│$b";\n', "string"),
+        ("<?php $s = 'a│';\n", "string"),
+        ("<?php // c│\n", "comment"),
+        ("<?php # c│\n$a = 1;\n", "comment"),
+        ("<?php # c\n│$a = 1;\n", "code"),
+    ],
+    "shellscript": [
+        ('a="x│${b}"\n', "string"),
+        ('a="x${b│}"\n', "code"),
+        ('a="x$(cmd │)"\n', "code"),
+        ("a='x│'\n", "string"),
+        ("cat <<EOF\ntext│\nEOF\n", "string"),
+        ("ls # c│\n", "comment"),
+    ],
+    "lua": [
+        ("s = [[a\n│]]\n", "string"),
+        ("s = 'a│'\n", "string"),
+        ("--[[ a\n│ ]]\n", "comment"),
+        ("x() -- c│\n", "comment"),
+        ("--[[ a ]] f(│\n", "code"),
+    ],
+    "kotlin": [
+        ('val s = "a${b│}c"\n', "code"),
+        ('val s = "a│$b"\n', "string"),
+        ('val s = """a\n│"""\n', "string"),
+        ("// c│\n", "comment"),
+    ],
+    "swift": [
+        ('let s = "a\\(b│)c"\n', "code"),
+        ('let s = "a│b"\n', "string"),
+        ("/* c│ */\n", "comment"),
+        ("// c│\n", "comment"),
+    ],
+    "html": [('<p class="a│">x</p>\n', "string"), ("<!-- c│ -->\n", "comment"), ("<p>don't│</p>\n", "code")],
+    "css": [('a { b: url("x│"); }\n', "string"), ("/* c│ */\n", "comment"), ("a { b: │; }\n", "code")],
+    "scss": [("a { b { c: 'd│'; } }\n", "string"), ("// c│\n", "comment"), ("a { b { │ } }\n", "code")],
+    "json": [('{"a│": 1}\n', "string"), ('{"a": │1}\n', "code"), ("// c│\n{}\n", "comment")],
+    "yaml": [
+        ("a: 'b│'\n", "string"),
+        ("a: b # c│\n", "comment"),
+        ("a: don't│\n", "code"),
+        ("a: |\n  text│\n", "string"),
+    ],
+    "toml": [("a = 'b│'\n", "string"), ('a = """\nb│"""\n', "string"), ("a = 1 # c│\n", "comment")],
+    "sql": [
+        ("SELECT 'a│' FROM t;\n", "string"),
+        ("SELECT 1│ FROM t;\n", "code"),
+        ("-- c│\nSELECT 1;\n", "comment"),
+        ("/* c│ */\n", "comment"),
+    ],
+    "markdown": [("don't │ worry\n", "code")],
+}
+
+# A statement that has ended, and one that has not.
+FINISHED: dict[str, tuple[list[str], list[str]]] = {
+    "go": (["func f() {\n}│\n", "for {\n\tbreak│\n}\n"], ["x := f()│\n", "f(func() {\n}│\n", "return│\n"]),
+    "rust": (["fn f() {\n    a();│\n}\n", "fn f() {\n}│\n"], ["let x = 1│\n", "f(|| {\n}│\n"]),
+    "c": (["f(a);│\n", "int f() {\n}  │\n"], ["for (i = 0;│\n", "x = 1│\n"]),
+    "cpp": (["f(a);│\n", "void f() {\n}│\n"], ["f([] {\n}│\n", "std::vector<int> v│\n"]),
+    "java": (["class A {\n  int a;│\n}\n", "class A {\n}│\n"], ["class A {\n  int a│\n}\n"]),
+    "csharp": (["class A {\n  int a;│\n}\n", "class A {\n}│\n"], ["class A {\n  int a│\n}\n"]),
+    "ruby": (["def f\nend│\n", "loop do\n  break│\nend\n"], ["x = 1│\n", "f(-> do\nend│\n"]),
+    "php": (["<?php f($a);│\n", "<?php function f() {\n}│\n"], ["<?php f($a)│\n"]),
+    "shellscript": (["if a; then\n  b\nfi│\n", "for x in y; do\n  z\ndone│\n"], ["ls│\n", "echo done│\n"]),
+    "lua": (["if a then\n  b()\nend│\n"], ["x = 1│\n", "f(function()\nend│\n"]),
+    "kotlin": (["fun f() {\n}│\n"], ["val x = 1│\n"]),
+    "swift": (["func f() {\n}│\n"], ["let x = 1│\n"]),
+    "html": (["<p>\n</p>│\n"], ["<p>│\n", "<p>a│\n"]),
+    "css": (["a { b: c;│ \n}\n", "a {\n}│\n"], ["a { b: c│\n"]),
+    "scss": (["a { b: c;│ \n}\n"], ["a { b: c│\n"]),
+    "json": ([], ["{\n}│\n"]),
+    "yaml": ([], ["a: b│\n"]),
+    "toml": (["[a]│\n"], ["a = [1]│\n"]),
+    "sql": (["SELECT 1;│\n"], ["SELECT 1│\n"]),
+    "markdown": ([], ["text│\n"]),
+}
+
+# Where an empty body begins.
+BODIES: dict[str, list[str]] = {
+    "go": ["switch x {\ncase 1:\n\t│\n}\n", "func f() {│}\n"],
+    "rust": ["fn f() {\n    │\n}\n", "match x {\n    │\n}\n"],
+    "c": ["switch (x) {\ncase 1:\n    │\n}\n", "int f()\n{\n    │\n}\n"],
+    "cpp": ["class A {\npublic:\n    │\n};\n"],
+    "java": ["class A {\n    void f() {\n        │\n    }\n}\n"],
+    "csharp": ["class A\n{\n    │\n}\n"],
+    "ruby": ["def f\n  │\nend\n", "xs.each do |x|\n  │\nend\n", "x = if a\n  │\nend\n", "if a\n  b\nelse\n  │\nend\n"],
+    "php": ["<?php function f() {\n    │\n}\n", "<?php\nif ($a):\n    │\nendif;\n"],
+    "shellscript": [
+        "if a; then\n  │\nfi\n",
+        "for x in y; do\n  │\ndone\n",
+        "case $x in\n  a)\n    │\nesac\n",
+        "f() {\n  │\n}\n",
+    ],
+    "lua": [
+        "function f(a)\n  │\nend\n",
+        "if a then\n  │\nend\n",
+        "repeat\n  │\nuntil a\n",
+        "x = f(function()\n  │\nend)\n",
+    ],
+    "kotlin": ["fun f() {\n    │\n}\n"],
+    "swift": ["switch x {\ncase 1:\n    │\n}\n"],
+    "html": ["<div>\n  │\n</div>\n"],
+    "css": ["a {\n  │\n}\n"],
+    "scss": ["a {\n  b {\n    │\n  }\n}\n"],
+    "json": ['{\n  "a": {\n    │\n  }\n}\n'],
+    "yaml": ["a:\n  │\n", "- a:\n    │\n"],
+    "toml": ["[a]\n│\n"],
+    "sql": ["CREATE FUNCTION f() RETURNS int AS $$\nBEGIN\n  │\nEND;\n$$;\n"],
+}
