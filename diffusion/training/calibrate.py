@@ -17,10 +17,11 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from diffusion import infill, layouts, model
+from diffusion import infill, layouts, model, opening
 from diffusion.api import FillRequest
 from diffusion.engine import ResidentEngine
-from diffusion.infill import Desk, Outcome, Tally
+from diffusion.infill import Outcome
+from diffusion.opening import Desk, Tally, Task
 from diffusion.profiles import Calibration, load_profile
 from diffusion.stopping import Limits
 from diffusion.training.evaluate import Cut, heldout
@@ -57,7 +58,7 @@ class Calibrator(ResidentEngine):
         request = _request(cut)
         task, desk, length = self._prepared(request, cut)
         self._model.encode(task.prompt.encoder, desk.cache)
-        raw = infill.end_probabilities(task, infill.first_canvas(task, desk), desk)[0]
+        raw = opening.end_probabilities(task, opening.first_canvas(task, desk), desk)[0]
         return raw.tolist(), [position >= length for position in range(task.width)]
 
     def evidence(self, cut: Cut) -> tuple[tuple[float, float, float], bool] | None:
@@ -69,7 +70,7 @@ class Calibrator(ResidentEngine):
             return None
         return infill.features(outcome.middles)[0], text.rstrip() == (task.prompt.held_back + cut.middle).rstrip()
 
-    def _prepared(self, request: FillRequest, cut: Cut) -> tuple[infill.Task, Desk, int]:
+    def _prepared(self, request: FillRequest, cut: Cut) -> tuple[Task, Desk, int]:
         prompt = layouts.native(request, self._vocabulary, self._profile)
         desk = Desk(model=self._model, cache=self._cache(request), profile=self._profile, tally=Tally())
         return self._task(request, prompt), desk, len(self._ids(prompt, cut.middle))

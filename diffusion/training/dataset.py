@@ -37,6 +37,11 @@ class Corpus:
                 f"the corpus folder {folder} holds no {split} files", "build it: python -m diffusion.training.corpus"
             )
 
+    @property
+    def languages(self) -> list[str]:
+        """Those of which there are files."""
+        return list(self._files)
+
     def draw(self, rng: random.Random, language: str | None = None) -> Source:
         """One random file, of `language` if given. Raises KeyError if there is none of it."""
         if language is None:
@@ -51,6 +56,11 @@ class _Lines:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         ends = np.flatnonzero(np.frombuffer(self._map, dtype=np.uint8) == ord("\n"))
         self._ends: list[int] = ends.tolist()
+
+    @property
+    def languages(self) -> list[str]:
+        """Those of which there are files."""
+        return list(self._files)
 
     def draw(self, rng: random.Random, language: str) -> Source:
         # A random byte picks its line: a file is drawn in proportion to its size.

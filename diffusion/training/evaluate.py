@@ -13,7 +13,7 @@ from pathlib import Path
 
 from diffusion.api import EngineError, FillRequest, Result
 from diffusion.engine import ResidentEngine
-from diffusion.training.dataset import MIX, Corpus
+from diffusion.training.dataset import Corpus
 from diffusion.training.examples import rest_of_line
 
 
@@ -42,7 +42,7 @@ def heldout(corpus: Path, count: int, seed: int = 0) -> Iterator[Cut]:
     """`count` rest-of-line cuts in held-out files, the languages in turn, the same ones for the same seed."""
     split, rng = Corpus(corpus, "heldout"), random.Random(seed)
     for index in range(count):
-        language = list(MIX)[index % len(MIX)]
+        language = split.languages[index % len(split.languages)]
         while True:
             source = split.draw(rng, language)
             span = rest_of_line(source.text, rng)

@@ -10,6 +10,8 @@ import itertools
 import os
 import shutil
 import signal
+import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,15 +19,19 @@ import platformdirs
 
 from diffusion.api import DISTRIBUTION, BadRequest, EngineError
 from diffusion.profiles import ModelProfile, load_profile
+from diffusion.training import own_code
 
 EVALUATED_CUTS = 90
 """Held-out cuts per evaluation: about half a minute of one core."""
+
+OWN_CODE_RATE = 0.25
 
 DESCRIPTION = """\
 Trains the embedded model. The first call needs a corpus: python -m diffusion.training.corpus
 
   midfill train --minutes 60                  go on for an hour of active time
   midfill train --minutes 60 --cooldown 30    the same, the last half hour with falling rates (for a release)
+  midfill train --corpus DIR --minutes 20     go on with the code in a folder of yours: writes a profile of its name
   midfill train --export DIR                  write the newest averaged weights as a model folder
   midfill train --pause / --continue          stop and continue the running process, by signal
 """
@@ -43,8 +49,11 @@ def main(argv: list[str]) -> int:
     )
     state = platformdirs.user_state_path(DISTRIBUTION) / "training"
     parser.add_argument("--state", type=Path, default=state, help="folder of corpus and run (default: %(default)s)")
-    parser.add_argument("--corpus", type=Path, help="folder of the corpus (default: STATE/corpus)")
-    parser.add_argument("--run", default="run", help="name of the run, a folder in STATE (default: %(default)s)")
+    parser.add_argument("--corpus", type=Path, help="a built corpus or any folder of code (default: STATE/corpus)")
+    parser.add_argument(
+        "--from", dest="origin", default="embedded", help="profile to start from (default: %(default)s)"
+    )
+    parser.add_argument("--run", help="name of the run, a folder in STATE, and of the profile that comes of own code")
     parser.add_argument("--minutes", type=float, default=60.0, help="active time (default: %(default)s)")
     parser.add_argument("--cooldown", type=float, default=0.0, help="minutes of it with falling rates (default: none)")
     parser.add_argument("--fresh", action="store_true", help="do not start from the shipped weights and tokenizer")
@@ -52,19 +61,40 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: %(default)s)")
     parser.add_argument("--warm-start-tokens", type=int, help="text tokens with the next-token loss alone, at first")
     parser.add_argument("--batch", type=int, help="windows per step")
+    parser.add_argument("--rate", type=float, default=1.0, help="factor to the learning rates (default: %(default)s)")
     parser.add_argument("--no-compile", action="store_true", help="do not compile the kernels: slower, starts at once")
     actions = parser.add_mutually_exclusive_group()
     actions.add_argument("--export", type=Path, metavar="DIR", help="write the model folder and end")
     actions.add_argument("--pause", action="store_true", help="stop the running process until --continue")
     actions.add_argument("--continue", dest="proceed", action="store_true", help="let it go on")
     options = parser.parse_args(argv)
-    folder = options.state / options.run
+    corpus = options.corpus or options.state / "corpus"
+    own = bool(options.corpus) and not own_code.is_corpus(corpus)
+    folder = options.state / (options.run or (own_code.profile_name(corpus) if own else "run"))
     if options.pause or options.proceed:
         return _signal(folder, signal.SIGSTOP if options.pause else signal.SIGCONT)
-    profile = load_profile("embedded")
+    profile = load_profile(options.origin)
     if options.export:
         return _export(folder, options.export, profile)
-    return _train(options, folder, options.corpus or options.state / "corpus", profile)
+    if own:
+        return _train_on_own_code(options, folder, corpus, profile)
+    return _train(options, folder, corpus, profile)
+
+
+def _train_on_own_code(options: argparse.Namespace, folder: Path, sources: Path, profile: ModelProfile) -> int:
+    """Lower rates, falling to the end: the model shall keep what it knows. Ends with a profile, also if interrupted."""
+    files = own_code.collect(sources, folder / "corpus")
+    sys.stderr.write(", ".join(f"{count} {language} files" for language, count in files.items()) + "\n")
+    options.cooldown, options.rate = options.minutes, options.rate * OWN_CODE_RATE
+    try:
+        _train(options, folder, folder / "corpus", profile)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; what was learned is kept\n")
+    model = platformdirs.user_data_path(DISTRIBUTION) / "models" / folder.name
+    _export(folder, model, profile)
+    written = own_code.write_profile(folder.name, model)
+    sys.stdout.write(f"profile {folder.name} ({written})\n")
+    return 0
 
 
 def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: ModelProfile) -> int:
@@ -93,7 +123,9 @@ def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: Mod
         profile=profile,
         vocabulary=Vocabulary(tokenizer, profile.specials),
         size=Size(),
-        settings=settings,
+        settings=replace(
+            settings, muon_rate=settings.muon_rate * options.rate, adam_rate=settings.adam_rate * options.rate
+        ),
         device=options.device,
     )
     start = "continuing"
@@ -108,7 +140,7 @@ def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: Mod
     pid = folder / "pid"
     pid.write_text(str(os.getpid()))
     # A polite end keeps what was learned since the last checkpoint.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     shown = trainer.Progress(**vars(run.progress))
 
     def report(progress: trainer.Progress, losses: dict[str, float]) -> None:
@@ -134,6 +166,7 @@ def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: Mod
         run.run(minutes=options.minutes, cooldown=options.cooldown, on_step=report, evaluate=evaluated)
     finally:
         pid.unlink(missing_ok=True)
+        signal.signal(signal.SIGTERM, before)
     return 0
 
 
