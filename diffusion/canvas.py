@@ -78,3 +78,9 @@ def closed_canvas(canvas: Canvas, length: int, width: int) -> Canvas:
     slot = (canvas.slot + filler)[:length] + (canvas.end,) * (width - length)
     free = (canvas.free + (True,) * length)[:length] + (False,) * (width - length)
     return replace(canvas, slot=slot, free=free)
+
+
+def span_canvas(profile: ModelProfile, length: int, cut: int, pins: tuple[int, ...]) -> Canvas:
+    """A free slot of exactly `length` ids, at least one, with `pins` directly behind it: the chat layout."""
+    end = profile.tokens["turn_end"]
+    return Canvas(slot=(end,) * length, free=(True,) * length, pins=pins, cut=cut, gap=length, end=end)

@@ -67,15 +67,20 @@ class ChatPrompt:
         """Where the canvas begins."""
         return len(self.encoder)
 
-    def after(self, count: int) -> tuple[int, ...]:
-        """The `count` ids that follow the middle."""
-        ids = (*self.suffix_ids, *(self.closing if self.ends else ()))[:count]
-        return ids + (self.fill,) * (count - len(ids)) if self.ends else ids
+    @property
+    def open_end(self) -> bool:
+        """Does nothing follow the middle?"""
+        return not self.suffix.strip()
 
     @property
     def ends(self) -> bool:
         """Does the file end among the suffix ids?"""
         return len(self.suffix) < SUFFIX_CHARS
+
+    def after(self, count: int) -> tuple[int, ...]:
+        """The `count` ids that follow the middle."""
+        ids = (*self.suffix_ids, *self.closing)[:count]
+        return ids + (self.fill,) * (count - len(ids))
 
 
 def fill_prompt(

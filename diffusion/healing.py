@@ -8,6 +8,7 @@ likeliest of them. Text and numbers only; knows no layout and no torch.
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -82,7 +83,7 @@ class Speller:
         return tuple(i for _, i in self._sorted[first:last])
 
     def pieces(self, text: str) -> list[tuple[int, int]]:
-        """(id, length) of every id whose text is a beginning of `text`, but not all of it."""
+        """(id, length) of ids whose text is a beginning of `text`, one per length; not all of `text`."""
         lengths = range(1, min(len(text), self._longest + 1))
         return [(self._ids[text[:n]], n) for n in lengths if text[:n] in self._ids]
 
@@ -101,28 +102,26 @@ class Speller:
         self,
         text: str,
         positions: int,
-        log_p: Callable[[int, Sequence[int]], Sequence[float]],
+        piece: Callable[[int, int], float],
+        end: Callable[[int, int], float],
     ) -> Spelling | None:
         """The spelling of `text` with the highest product of probabilities, within `positions` ids; None if there is
         none.
 
-        log_p(position, ids): log probabilities of these ids there. The last id counts with the best of all that may
-        stand there.
+        piece(position, id): the log probability of an id there. end(position, at): that of the best id there whose text
+        begins with text[at:], -inf if there is none.
         """
         reached: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
         best: tuple[float, Spelling] | None = None
         for position in range(positions):
             further: dict[int, tuple[float, tuple[int, ...]]] = {}
             for at, (score, exact) in reached.items():
-                rest = text[at:]
-                if ends := self.beginning(rest):
-                    total = score + max(log_p(position, ends))
-                    if best is None or total > best[0]:
-                        best = total, Spelling(exact=exact, rest=rest)
-                pieces = self.pieces(rest)
-                scores = log_p(position, [i for i, _ in pieces]) if pieces else ()
-                for (i, n), more in zip(pieces, scores, strict=True):
-                    if at + n not in further or further[at + n][0] < score + more:
-                        further[at + n] = score + more, (*exact, i)
+                total = score + end(position, at)
+                if total > (best[0] if best else -math.inf):
+                    best = total, Spelling(exact=exact, rest=text[at:])
+                for i, n in self.pieces(text[at:]):
+                    longer = score + piece(position, i)
+                    if at + n not in further or further[at + n][0] < longer:
+                        further[at + n] = longer, (*exact, i)
             reached = further
         return best[1] if best else None

@@ -3,9 +3,14 @@ end-of-middle at position i estimates P(length <= i). Made monotone, its differe
 
 Arrays in, lengths out. Knows neither model nor text. (End-of-middle as fill: DreamOn, Wu et al. 2026, without its
 expansion; the posterior by differences is ours.)
+
+A model that was not trained to say it is asked how sure it is of its best ids with each of several lengths. It is surer
+of fewer, whatever the text is: that bias is divided out. (Calibrated Adaptive Length, arXiv 2602.00476.)
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,3 +46,17 @@ def likeliest(probabilities: Floats, most: int, least: int = 1, mass: float = 1.
     order = sorted(range(shortest, len(probabilities)), key=lambda length: (-probabilities[length], length))
     needed = int(np.searchsorted(np.cumsum(probabilities[order]), mass - 1e-9)) + 1
     return order[: max(least, min(most, needed))]
+
+
+def bias(length: int, curve: tuple[float, float, float, float, float]) -> float:
+    """What to expect of the mean probability of the best ids at `length` positions: a*exp(-b*L) + c*exp(-d*L) + e."""
+    a, b, c, d, e = curve
+    return float(a * np.exp(-b * length) + c * np.exp(-d * length) + e)
+
+
+def surest(
+    lengths: Sequence[int], sure: Sequence[float], curve: tuple[float, float, float, float, float], most: int
+) -> list[int]:
+    """The `most` best of `lengths`, best first, by how `sure` the model is with each, its bias divided out."""
+    quality = {length: value / bias(length, curve) for length, value in zip(lengths, sure, strict=True)}
+    return sorted(quality, key=lambda length: (-quality[length], length))[:most]

@@ -36,7 +36,8 @@ class Layout:
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
     """Defaults of the denoising loop. `entropy_bound` in nats; `temperature` at the first and at the last step;
-    `lengths` are tried at most, and no more than hold `length_mass` of the probability."""
+    `lengths` are tried at most, and no more than hold `length_mass` of the probability. Canvases that fall `margin`
+    nats behind the best one are given up. `pins` ids of the suffix head are pinned at most."""
 
     noise: Literal["absorbing", "uniform"]
     self_conditioning: Literal["none", "zero_at_pins", "one_hot_at_pins"]
@@ -45,6 +46,8 @@ class Sampler:
     temperature: tuple[float, float]
     lengths: int
     length_mass: float
+    margin: float = 8.0
+    pins: int = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +78,9 @@ class Chat:
     """What the chat layout needs beside sizes (chat_layout.py, floating.py), in token ids.
 
     `rule` and `edit_rule` are the system turns. Ids from `first_text` to `last_text` are text, no others. `suffix`: ids
-    of the suffix's copy in the user's turn; `least_pins` stand behind a slot. `float_steps` denoise a canvas of unknown
-    length; `shifts` are tried around the length that was found, `lengths` where none was, weighed by `length_bias`
-    (lengths.bias); `restored` ids of the suffix head are renoised to choose.
+    of the suffix's copy in the user's turn. `float_steps` denoise a canvas of unknown length; `shifts` are tried around
+    the length that was found, `lengths` where none was, weighed by `length_bias` (lengths.bias); `restored` ids of the
+    suffix head are renoised to choose.
     """
 
     rule: str
@@ -85,12 +88,23 @@ class Chat:
     first_text: int
     last_text: int
     suffix: int
-    least_pins: int
     float_steps: int
     shifts: tuple[int, ...]
     lengths: tuple[int, ...]
     length_bias: tuple[float, float, float, float, float]
     restored: int
+
+
+LINEAR_GROUP = 128
+"""Inputs per group of 4-bit linears, at most."""
+
+
+def group_for(inputs: int, wanted: int) -> int:
+    """The largest group of 4-bit weights up to `wanted` that divides `inputs`, halving; 0 where not even 16 does."""
+    group = wanted
+    while group >= 16 and inputs % group:
+        group //= 2
+    return group if group >= 16 else 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -56,7 +56,7 @@ def small_profile(folder: Path, vocabulary: int) -> ModelProfile:
         edit_rule="Edit it.",
     )
     layout = replace(
-        shipped.layout, widths=(8, 16, 32, 48, 64), line_width=32, block_width=48, pins=12, context=100, encoder=1400
+        shipped.layout, widths=(8, 16, 32, 48, 64), line_width=32, block_width=48, pins=8, context=100, encoder=1400
     )
     return replace(
         shipped, weights=folder, layout=layout, chat=chat, tokens=TOKENS, specials=chat.first_text, quantisation=None
