@@ -32,14 +32,6 @@ class Packed:
         return 2 * self.packed.shape[-1] // self.scale.shape[-1]
 
 
-def group_for(inputs: int, wanted: int) -> int:
-    """The largest group up to `wanted` that divides `inputs`, halving; 0 where not even 16 does."""
-    group = wanted
-    while group >= 16 and inputs % group:
-        group //= 2
-    return group if group >= 16 else 0
-
-
 def pack(weight: Tensor, group: int) -> Packed:
     """Quantise (E, O, I) on its device, one matrix at a time. `group` divides I."""
     experts, outputs, inputs = weight.shape

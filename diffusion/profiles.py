@@ -13,6 +13,7 @@ from typing import Any, Literal, cast, get_args
 import platformdirs
 
 from diffusion.api import DISTRIBUTION, EngineError
+from diffusion.quantisation import Quantisation
 
 _PACKAGE = Path(str(resources.files("diffusion")))
 
@@ -64,16 +65,6 @@ class Calibration:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantisation:
-    """How weights are kept in memory. `linears`: attention and dense MLP; `experts`: packed groups of `group` inputs.
-    Embeddings, norms and the router stay as they are. "none" keeps the dtype of the device."""
-
-    linears: Literal["int8", "int4", "float8", "none"] = "int8"
-    experts: Literal["int4", "none"] = "int4"
-    group: Literal[128, 64, 32] = 64
-
-
-@dataclass(frozen=True, kw_only=True)
 class Chat:
     """What the chat layout needs beside sizes (chat_layout.py, floating.py), in token ids.
 
@@ -93,18 +84,6 @@ class Chat:
     lengths: tuple[int, ...]
     length_bias: tuple[float, float, float, float, float]
     restored: int
-
-
-LINEAR_GROUP = 128
-"""Inputs per group of 4-bit linears, at most."""
-
-
-def group_for(inputs: int, wanted: int) -> int:
-    """The largest group of 4-bit weights up to `wanted` that divides `inputs`, halving; 0 where not even 16 does."""
-    group = wanted
-    while group >= 16 and inputs % group:
-        group //= 2
-    return group if group >= 16 else 0
 
 
 @dataclass(frozen=True, kw_only=True)

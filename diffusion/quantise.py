@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from diffusion import experts, int4
 from diffusion.api import EngineError
 from diffusion.int4 import Packed
-from diffusion.profiles import Quantisation
+from diffusion.quantisation import LINEAR_GROUP, Quantisation, group_for
 
 with contextlib.redirect_stdout(io.StringIO()):  # on some machines it says what it has not found
     from optimum.quanto import AbsmaxOptimizer, MaxOptimizer, QTensor, qtypes
@@ -61,7 +61,7 @@ def quantise(name: str, weight: Tensor, how: Quantisation, dtype: torch.dtype) -
     if what == "kept":
         return {name: weight.to(dtype)}
     if what == "expert":
-        group = int4.group_for(weight.shape[-1], how.group)
+        group = group_for(weight.shape[-1], how.group)
         if not group:
             hint = 'set experts = "none" under [quantisation] in its profile'
             raise EngineError(f"{name} with {weight.shape[-1]} inputs cannot be packed in groups", hint, "model")
@@ -113,14 +113,9 @@ def _linear(weight: Tensor, how: Quantisation) -> Any:
     if qtype.bits == 8:
         scale = AbsmaxOptimizer()(weight, qtype=qtype, axis=0)
         return quantize_weight(weight, qtype=qtype, axis=0, scale=scale, optimized=False)
-    group = _linear_group(weight.shape[-1])
+    group = group_for(weight.shape[-1], LINEAR_GROUP) or None  # none: one for each output
     scale, shift = MaxOptimizer()(weight, qtype=qtype, axis=0, group_size=group)
     return quantize_weight(weight, qtype=qtype, axis=0, scale=scale, shift=shift, group_size=group, optimized=False)
-
-
-def _linear_group(inputs: int) -> int | None:
-    """Of quanto's 4-bit linears; None: one per output."""
-    return int4.group_for(inputs, 128) or None
 
 
 def _tensor(shape: torch.Size, name: str, parts: Mapping[str, Tensor], how: Quantisation) -> Any:
@@ -130,7 +125,7 @@ def _tensor(shape: torch.Size, name: str, parts: Mapping[str, Tensor], how: Quan
     if qtype.bits == 8:
         tensor = WeightQBytesTensor.load_from_state_dict(dict(parts), f"{name}.", activation_qtype=None, **more)
     else:
-        group = _linear_group(shape[1])
+        group = group_for(shape[1], LINEAR_GROUP) or None
         tensor = WeightQBitsTensor.load_from_state_dict(dict(parts), f"{name}.", group_size=group, **more)
     if missing:
         raise KeyError(missing[0])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from diffusion import experts, int4
+from diffusion.quantisation import group_for
 
 from . import small_moe
 
@@ -37,7 +38,7 @@ def test_what_lies_on_the_grid_is_kept(seed: int, extreme: int, scale: float) ->
 
 
 def test_groups_that_do_not_divide_are_halved() -> None:
-    assert [int4.group_for(n, 128) for n in (2816, 704, 96, 48, 40, 1)] == [128, 64, 32, 16, 0, 0]
+    assert [group_for(n, 128) for n in (2816, 704, 96, 48, 40, 1)] == [128, 64, 32, 16, 0, 0]
 
 
 @given(st.lists(st.integers(0, 5), min_size=4, max_size=4), st.integers(0, 2**32))
