@@ -1,20 +1,21 @@
 """One queue and one thread that touches the accelerator: every request ends exactly once, the newest of a client wins,
-and whose turn was longest ago comes next.
+and whose turn was longest ago comes next. An engine whose model is elsewhere may have more threads, one a request.
 
-All bookkeeping happens on the event loop, so there are no locks: the model's thread only runs the synchronous
-generator of one fill at a time and hands its events over. Knows no HTTP, no torch and nothing of how a model works.
+All bookkeeping happens on the event loop, so there are no locks: a thread only runs the synchronous generator of one
+request at a time and hands its events over. Knows no HTTP, no torch and nothing of how a model works.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from diffusion.api import Draft, EngineError, Event, Failure, FillRequest, Progress, Result, State
+from diffusion.api import Draft, EditRequest, EngineError, Event, Failure, FillRequest, Progress, Result, State
 
 CAPACITY = 64
 """Requests that may wait. A client has at most one waiting, so this many clients can type at once."""
@@ -28,12 +29,14 @@ OnProgress = Callable[[Progress], None]
 
 
 class ModelEngine(Protocol):
-    """A loaded model. Used from one thread only."""
+    """A loaded model. Used from one thread only, unless it has a number `parallel`: from so many threads then."""
 
     name: str
     device: str
 
-    def fill(self, request: FillRequest, *, arrived: float, cancelled: Callable[[], bool]) -> Iterator[Event]:
+    def fill(
+        self, request: FillRequest | EditRequest, *, arrived: float, cancelled: Callable[[], bool]
+    ) -> Iterator[Event]:
         """Drafts, then exactly one result. `arrived` is time.monotonic() at the request's arrival, from which its
         deadline counts. Asks `cancelled` between denoising steps and returns at once, without a result, when it is
         true. Raises EngineError."""
@@ -44,7 +47,7 @@ class ModelEngine(Protocol):
 class _Job:
     """One request on its way. `events` is read by its client; `cancelled` is read by the model's thread."""
 
-    request: FillRequest
+    request: FillRequest | EditRequest
     arrived: float
     events: asyncio.Queue[Event | BaseException] = field(default_factory=asyncio.Queue)
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -87,7 +90,7 @@ class Scheduler:
         self._waiting: list[_Job] = []
         self._turn = 0
         self._turns: dict[str, int] = {}
-        self._running: _Job | None = None
+        self._running: list[_Job] = []
         self._wake = asyncio.Event()
         self._closed = False
         self.engine: ModelEngine | None = None
@@ -110,9 +113,9 @@ class Scheduler:
     async def run(self) -> None:
         """Load and serve until cancelled. An exception of the model ends the request it belongs to and nothing else."""
         loop = asyncio.get_running_loop()
-        thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+        threads = ThreadPoolExecutor(1, thread_name_prefix="model")
         try:
-            loading = loop.run_in_executor(thread, self._load, self._report_to(loop))
+            loading = loop.run_in_executor(threads, self._load, self._report_to(loop))
             await asyncio.wait([loading])
             self.progress = None
             if error := loading.exception():
@@ -120,22 +123,32 @@ class Scheduler:
             else:
                 self.engine = loading.result()
             self._on_change()
+            parallel: int = getattr(self.engine, "parallel", 1)
+            if parallel > 1:
+                threads.shutdown(wait=False)
+                threads = ThreadPoolExecutor(parallel, thread_name_prefix="model")
             while True:
-                while not self._waiting:
+                while not self._waiting or len(self._running) >= parallel:
                     self._wake.clear()
                     await self._wake.wait()
-                job = self._running = self._next()
-                filling = loop.run_in_executor(thread, self._drive, job, loop)
-                await asyncio.wait([filling])
-                self._running = None
-                job.end(filling.exception() or Failure(code="model", message="the model ended without an answer"))
-                self._on_change()
+                job = self._next()
+                self._running.append(job)
+                filling = loop.run_in_executor(threads, self._drive, job, loop)
+                filling.add_done_callback(functools.partial(self._ran, job))
         finally:
-            for job in (*self._waiting, *filter(None, [self._running])):
+            for job in (*self._waiting, *self._running):
                 job.end(_STOPPED)
-            thread.shutdown(wait=False, cancel_futures=True)
+            threads.shutdown(wait=False, cancel_futures=True)
 
-    async def fill(self, request: FillRequest, *, arrived: float) -> AsyncGenerator[Event, None]:
+    def _ran(self, job: _Job, filling: asyncio.Future[None]) -> None:
+        """A thread is free again."""
+        self._running.remove(job)
+        if not filling.cancelled():
+            job.end(filling.exception() or Failure(code="model", message="the model ended without an answer"))
+        self._wake.set()
+        self._on_change()
+
+    async def fill(self, request: FillRequest | EditRequest, *, arrived: float) -> AsyncGenerator[Event, None]:
         """The events of one fill: drafts, then exactly one result or failure. Closing it cancels the request.
 
         While the model loads, the request waits, up to its deadline; then it ends with the code "loading". A request
@@ -171,9 +184,9 @@ class Scheduler:
         self._on_change()
 
     def abandon(self) -> None:
-        """End the running request too: it has had time to finish."""
-        if self._running:
-            self._running.end(_STOPPED)
+        """End the running requests too: they have had time to finish."""
+        for job in self._running:
+            job.end(_STOPPED)
 
     def _next(self) -> _Job:
         """Take the first of those whose client had its last turn longest ago, or never. Requests without a client take
@@ -194,8 +207,9 @@ class Scheduler:
         place = len(self._waiting)
         if client:
             superseded = Result(candidates=(), finish="superseded", model=self.engine.name if self.engine else "")
-            if self._running and self._running.request.client == client:
-                self._running.end(superseded)
+            for running in self._running:
+                if running.request.client == client:
+                    running.end(superseded)
             for older in [other for other in self._waiting if other.request.client == client]:
                 # The newer one takes over the place, or a fast typist would queue behind all others for ever.
                 place = self._waiting.index(older)
@@ -225,7 +239,7 @@ class Scheduler:
 
     def _expire(self, job: _Job) -> None:
         """The deadline of a job that may still wait. While it runs, the model itself keeps the deadline."""
-        if job is self._running or job.ended:
+        if job in self._running or job.ended:
             return
         if self.engine is None:
             hint = "ask again in a few seconds"

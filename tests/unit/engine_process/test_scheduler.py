@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stepped_model import SteppedModel, ask, running
+from stepped_model import SteppedModel, ask, running, void
 
 from diffusion.api import Candidate, Draft, EngineError, Failure, Progress, Result
 
@@ -37,6 +37,24 @@ async def test_newest_of_a_client_ends_the_one_that_runs_and_the_one_that_waits(
         harness.model.permits.put(None)
         assert (await asyncio.wait_for(third, 20))[-1] == Result(candidates=(Candidate(text="third"),))
     assert harness.model.started == ["first", "third"]
+
+
+async def test_an_engine_whose_model_is_elsewhere_answers_several_requests_side_by_side() -> None:
+    model = SteppedModel()
+    model.parallel = 2  # type: ignore[attr-defined]
+    async with running(lambda on_progress: model) as harness:
+        scheduler, starts = harness.scheduler, harness.starts
+        loop = asyncio.get_running_loop()
+        model.on_start = lambda name: void(loop.call_soon_threadsafe(starts.put_nowait, name))
+        tasks = [harness.fill(ask(name, name)) for name in "abc"]
+        assert {await harness.started(), await harness.started()} == {"a", "b"}
+        assert scheduler.state == "busy" and model.started == ["a", "b"]
+        model.permits.put(None)
+        assert await harness.started() == "c"
+        for _ in range(2):
+            model.permits.put(None)
+        ends = [events[-1] for events in await asyncio.wait_for(asyncio.gather(*tasks), 20)]
+    assert ends == [Result(candidates=(Candidate(text=name),)) for name in "abc"]
 
 
 async def test_other_clients_are_left_alone_and_the_newer_request_keeps_its_clients_place() -> None:
