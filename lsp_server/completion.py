@@ -12,11 +12,12 @@ import time
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol, cast
 
 from diffusion.api import Draft, EngineError, Failure, FillRequest, Result
 from grammars.parser import ParsedDocument
-from lsp_server import filters
+from lsp_server import filters, gates
 from lsp_server.cache import Cache, Entry, Place
 from lsp_server.context import Around, Budget, Chooser, Nothing, build_request, parse, sources_of, window
 from lsp_server.documents import Document
@@ -128,12 +129,9 @@ class Completer:
 
     def _unwanted(self, ask: Ask) -> str:
         """Why nothing may be offered here, or an empty string."""
-        if not self.settings.enabled:
-            return "completion is switched off (setting enabled)"
-        if ask.around.refusal:
-            return ask.around.refusal
-        if not ask.explicit and ask.document.language in self.settings.disabled_languages:
-            return f"switched off while typing in {ask.document.language} (setting disabledLanguages)"
+        closed = gates.document(self.settings, ask.document.language, ask.path, explicit=ask.explicit)
+        if reason := closed or ask.around.refusal:
+            return reason
         if ask.selected and not ask.selected.fits(ask.document.text, ask.offset):
             return "the entry that is selected in the menu belongs to another place"
         return ""
@@ -176,6 +174,7 @@ class Completer:
             budget=budget,
             around=ask.around,
             chooser=self.chooser,
+            gate=partial(gates.place, comments=self.settings.comments, strings=self.settings.strings),
             explicit=ask.explicit,
             request_id=ask.id,
             client=self.client,

@@ -21,6 +21,12 @@ class Settings:
     enabled: bool = True
     disabled_languages: tuple[str, ...] = ("plaintext", "markdown", "scminput")
     """Language ids where nothing is offered while typing. An explicit request is answered everywhere."""
+    disabled_globs: tuple[str, ...] = ()
+    """Files where nothing is offered while typing, as in a .gitignore: `*.lock`, `docs/**`."""
+    comments: bool = True
+    """Offer completions in comments while typing."""
+    strings: bool = True
+    """Offer completions in strings while typing."""
     debounce_ms: int = 75
     """Silence to wait for after a keystroke. A client that waits by itself sets this to 0."""
     deadline_ms: int = 1500

@@ -5,12 +5,14 @@ Knows text and syntax; no LSP, no settings object, no engine.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from diffusion.api import FillRequest
 from grammars import syntax
 from grammars.languages import language_for
 from grammars.parser import ParsedDocument
+from lsp_server import gates
 from lsp_server.context.around import Around
 from lsp_server.context.budget import Budget
 from lsp_server.context.choice import Chooser
@@ -67,6 +69,7 @@ def build_request(
     budget: Budget,
     around: Around = NOTHING_AROUND,
     chooser: Chooser | None = None,
+    gate: Callable[[syntax.SyntaxContext], str] = gates.place,
     explicit: bool = False,
     request_id: str = "",
     client: str = "",
@@ -79,13 +82,14 @@ def build_request(
 
     `language` is the LSP language id, `path` is relative to the workspace; of it the file and its folder are shown to
     the model. `around` is what is known beside the document; a `chooser` that is kept keeps the context the same while
-    a line is typed. An explicit request is made wherever there is any text. Raises BadRequest for numbers out of range.
+    a line is typed. `gate` says why nothing is wanted at a place; an explicit request is made wherever there is text.
+    Raises BadRequest for numbers out of range.
     """
     if not document.text:
         return Nothing(reason="the document is empty")
     stands_in = syntax.context(document, offset)
-    if stands_in.kind == "none" and not explicit:
-        return Nothing(reason=stands_in.reason)
+    if not explicit and (reason := gate(stands_in)):
+        return Nothing(reason=reason)
     seen = window(document.text, stands_in.offset, budget)
     block = stands_in.kind == "block"
     others = [file.document.text for file in around.files]
