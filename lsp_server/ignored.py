@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,14 @@ MAX_KEPT = 1_024
 Stamp = tuple[int, int]
 """When a file was changed (ns) and how large it is."""
 MISSING: Stamp = (0, -1)
+Patterns = tuple[Any, ...]
 
 
 @dataclass(kw_only=True)
 class Ignored:
     """Answers from the files as they are now: each is read once, and again when it has changed."""
 
-    _specs: dict[Path, tuple[Stamp, GitIgnoreSpec]] = field(default_factory=dict)
+    _kept: dict[Path, tuple[Stamp, Patterns]] = field(default_factory=dict)
 
     def reason(self, path: Path, folders: tuple[Path, ...] = ()) -> str:
         """Why `path` (absolute) is ignored, or "". `folders` are those of the workspace: patterns count from the
@@ -56,21 +58,20 @@ class Ignored:
     def _ignoring(self, sources: list[tuple[Path, Path]], what: Path, *, is_folder: bool) -> Path | None:
         """The source that makes `what` ignored. The first that says anything about it has the last word."""
         for source, base in sources:
-            spec = self._spec(source)
-            name = what.relative_to(base).as_posix() + ("/" if is_folder else "")
-            verdict = spec.check_file(name).include if len(spec) else None
-            if verdict is not None:
-                return source if verdict else None
+            name = what.relative_to(base).as_posix()
+            for pattern in reversed(self._patterns(source)):
+                if _matches(pattern, name, is_folder=is_folder):
+                    return source if pattern.include else None
         return None
 
-    def _spec(self, source: Path) -> GitIgnoreSpec:
+    def _patterns(self, source: Path) -> Patterns:
         stamp = _stamp(source)
-        kept = self._specs.pop(source, None)
+        kept = self._kept.pop(source, None)
         if kept is None or kept[0] != stamp:
-            kept = (stamp, _read(source) if 0 <= stamp[1] <= MAX_BYTES else GitIgnoreSpec([]))
-        self._specs[source] = kept
-        if len(self._specs) > MAX_KEPT:
-            del self._specs[next(iter(self._specs))]
+            kept = (stamp, _read(source) if 0 <= stamp[1] <= MAX_BYTES else ())
+        self._kept[source] = kept
+        if len(self._kept) > MAX_KEPT:
+            del self._kept[next(iter(self._kept))]
         return kept[1]
 
 
@@ -82,17 +83,26 @@ def _stamp(path: Path) -> Stamp:
     return found.st_mtime_ns, found.st_size
 
 
-def _read(path: Path) -> GitIgnoreSpec:
+def _read(path: Path) -> Patterns:
     """The patterns of a file. A line that is no pattern counts for nothing, as it does for git."""
     try:
         lines = path.read_text(encoding="utf-8-sig", errors="surrogateescape").split("\n")
     except OSError:
-        return GitIgnoreSpec([])
+        return ()
     patterns: list[Any] = []
     for line in lines:
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, re.error):
             patterns += GitIgnoreSpec.from_lines([line.removesuffix("\r")]).patterns
-    return GitIgnoreSpec(patterns)
+    return tuple(pattern for pattern in patterns if pattern.include is not None)
+
+
+def _matches(pattern: Any, name: str, *, is_folder: bool) -> bool:
+    """Whether a pattern names this very file or folder. pathspec's patterns also match all that lies below a folder
+    that they name, and mark it with a group: that is not wanted here, where every folder is asked about by itself."""
+    if not pattern.regex.groupindex:
+        return pattern.regex.search(name) is not None
+    name += "/" * is_folder
+    return any(found.end() == len(name) for found in pattern.regex.finditer(name))
 
 
 def _general(repository: Path) -> tuple[Path, ...]:

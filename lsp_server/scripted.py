@@ -64,7 +64,7 @@ class ScriptedEngine:
     async def fill(self, request: FillRequest) -> AsyncIterator[Event]:
         self.asked.append(request)
         if self._log is not None:
-            with self._log.open("a", encoding="utf-8") as log:  # noqa: ASYNC230  a stand-in for tests
+            with self._log.open("a", encoding="utf-8") as log:
                 log.write(json.dumps(to_json(request)) + "\n")
         entry = self._entry_for(request)
         self.running += 1

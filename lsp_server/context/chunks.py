@@ -24,6 +24,17 @@ BEFORE, AFTER = 1_500, 500
 """Code points around the cursor's line that count as its neighbourhood."""
 
 _WORD = re.compile(r"[^\W\d]\w{2,}")
+COMMON = frozenset(
+    _WORD.findall("""
+    False None True and any assert async await bool break case catch class const continue def default del elif
+    else end enum except export extends false final finally float for from func function global impl implements
+    import instanceof int interface lambda let match mod module mut namespace new nil none not null number object
+    override package pass private protected pub public raise require return self static str string struct super
+    switch then this throw throws trait true try type typeof undefined union unless unsafe use using val var void
+    when where while with yield
+    """)
+)
+"""Words of languages, not of programs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +47,8 @@ class Chunk:
 
 
 def words(text: str) -> frozenset[str]:
-    """The identifiers of three letters or more, without what nearly every file holds."""
-    return frozenset(_WORD.findall(text))
+    """The identifiers of three letters or more, without the words of the language."""
+    return frozenset(_WORD.findall(text)) - COMMON
 
 
 def chunks_of(document: Document) -> tuple[Chunk, ...]:
