@@ -51,7 +51,7 @@ def attend(
     past_key, past_value = _shared[-1][module.layer_idx]
     batch, heads, rows, dim = query.shape
     groups, past = past_key.shape[1], past_key.shape[2]
-    q = query.view(batch, groups, heads // groups * rows, dim)
+    q = query.reshape(batch, groups, heads // groups * rows, dim)
     folded = q.transpose(0, 1).flatten(1, 2)  # (groups, B * heads / groups * S, D)
     to_past = (folded @ past_key[0].transpose(1, 2)).view(groups, batch, -1, past).transpose(0, 1)
     scores = torch.cat((to_past, q @ key.transpose(2, 3)), -1) * scaling  # (B, groups, heads / groups * S, T + S)
