@@ -24,7 +24,7 @@ def document(settings: Settings, language: str, path: str, *, explicit: bool = F
         return "completion is switched off (setting enabled)"
     if explicit:
         return ""
-    language = language.lower() or "plaintext"
+    language = language.lower()
     if language in settings.disabled_languages:
         return f"switched off while typing in {language} (setting disabledLanguages)"
     for glob in settings.disabled_globs:

@@ -18,7 +18,7 @@ CURSOR = "│"
         ("python", "a.py", {}, ""),
         ("python", "a.py", {"enabled": False}, "setting enabled"),
         ("plaintext", "a.txt", {}, "in plaintext (setting disabledLanguages)"),
-        ("", "a", {}, "in plaintext (setting disabledLanguages)"),
+        ("", "a", {}, ""),
         ("markdown", "a.md", {}, "in markdown"),
         ("scminput", "", {}, "in scminput"),
         ("Markdown", "a.md", {}, "in markdown"),
