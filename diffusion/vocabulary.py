@@ -20,7 +20,7 @@ class Vocabulary:
     def __init__(self, path: Path, specials: int) -> None:
         if not path.is_file():
             raise EngineError(f"the tokenizer {path} is missing", "reinstall midfill, or train with `midfill train`")
-        self.specials = specials
+        self.specials, self.path = specials, path
         self._tokenizer = Tokenizer.from_file(str(path))
         # Code that mentions <|mask|> is text like any other.
         self._tokenizer.encode_special_tokens = True

@@ -57,11 +57,6 @@ class _Lines:
         ends = np.flatnonzero(np.frombuffer(self._map, dtype=np.uint8) == ord("\n"))
         self._ends: list[int] = ends.tolist()
 
-    @property
-    def languages(self) -> list[str]:
-        """Those of which there are files."""
-        return list(self._files)
-
     def draw(self, rng: random.Random, language: str) -> Source:
         # A random byte picks its line: a file is drawn in proportion to its size.
         return self._read(bisect_right(self._ends, rng.randrange(self._ends[-1])), language)

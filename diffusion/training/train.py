@@ -61,6 +61,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--device", default="cpu", help="cpu or cuda (default: %(default)s)")
     parser.add_argument("--warm-start-tokens", type=int, help="text tokens with the next-token loss alone, at first")
     parser.add_argument("--batch", type=int, help="windows per step")
+    parser.add_argument("--workers", type=int, help="processes that make examples (default: none; for a GPU)")
     parser.add_argument("--rate", type=float, default=1.0, help="factor to the learning rates (default: %(default)s)")
     parser.add_argument("--no-compile", action="store_true", help="do not compile the kernels: slower, starts at once")
     actions = parser.add_mutually_exclusive_group()
@@ -115,7 +116,7 @@ def _train(options: argparse.Namespace, folder: Path, corpus: Path, profile: Mod
         shutil.copyfile(shipped, tokenizer)  # weights and tokenizer belong together
     if not tokenizer.is_file():
         _tokenizer(tokenizer, corpus, profile, Size().vocabulary)
-    overrides = {"warm_start_tokens": options.warm_start_tokens, "batch": options.batch}
+    overrides = {"warm_start_tokens": options.warm_start_tokens, "batch": options.batch, "workers": options.workers}
     settings = trainer.Settings(**{name: value for name, value in overrides.items() if value is not None})
     run = trainer.Trainer(
         folder=folder,

@@ -27,7 +27,8 @@ from diffusion.api import EngineError
 from diffusion.profiles import ModelProfile
 from diffusion.training import network, objective
 from diffusion.training.dataset import Corpus
-from diffusion.training.examples import Rows, make
+from diffusion.training.examples import Rows
+from diffusion.training.loading import Workers, one_by_one
 from diffusion.training.network import Network, Packed, Size
 from diffusion.vocabulary import Vocabulary
 
@@ -37,7 +38,8 @@ LONGEST_STEP = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What a run is made with. Rates are those of the stable phase; the warm-up is in steps."""
+    """What a run is made with. Rates are those of the stable phase; the warm-up is in steps. `loss_rows` per window.
+    `workers`: processes that make examples beside the run; with none a run can be repeated exactly."""
 
     batch: int = 4
     muon_rate: float = 0.02
@@ -47,7 +49,8 @@ class Settings:
     average: float = 0.99
     warm_start_tokens: int = 6_000_000
     next_token_share: float = 0.5
-    loss_rows: int = 2048
+    loss_rows: int = 512
+    workers: int = 0
     evaluate_every: int = 500
     checkpoint_seconds: float = 300.0
     seed: int = 1
@@ -85,6 +88,11 @@ class Trainer:
         self.average = {name: weight.detach().clone() for name, weight in self.network.named_weights().items()}
         self.muon, self.adam = _optimisers(self.network, settings)
         self._optimisers_since = 0
+        self._workers = (
+            Workers(corpus, profile, vocabulary.path, settings.batch, settings.workers, settings.seed)
+            if settings.workers
+            else None
+        )
         self.folder.mkdir(parents=True, exist_ok=True)
 
     # --- state ---------------------------------------------------------------------------------------------------
@@ -181,10 +189,7 @@ class Trainer:
     def step(self, rate: float) -> dict[str, float]:
         """One optimiser step at `rate` times the full learning rates (warm-up applied here). Returns the losses."""
         warm = self.progress.text_tokens < self.settings.warm_start_tokens
-        batch = [
-            make(self.train_split.draw(self.rng), self.rng, self.vocabulary, self.profile, canvases=not warm)
-            for _ in range(self.settings.batch)
-        ]
+        batch = self._next_batch(canvases=not warm)
         losses = self._losses(batch, self.rng)
         losses["total"].backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 1.0)
@@ -199,6 +204,13 @@ class Trainer:
         self._average()
         return {name: float(value.detach()) for name, value in losses.items()}
 
+    def _next_batch(self, canvases: bool) -> list[Rows]:
+        if self._workers:
+            return self._workers.next(canvases)
+        return one_by_one(
+            self.train_split, self.rng, self.vocabulary, self.profile, self.settings.batch, canvases=canvases
+        )
+
     def heldout_losses(self, batches: int = 8) -> dict[str, float]:
         """Losses of the averaged weights on the same held-out windows every time."""
         rng = random.Random(0)
@@ -206,10 +218,9 @@ class Trainer:
         warm = self.progress.text_tokens < self.settings.warm_start_tokens
         with torch.no_grad(), self.averaged():
             for _ in range(batches):
-                batch = [
-                    make(self.heldout.draw(rng), rng, self.vocabulary, self.profile, canvases=not warm)
-                    for _ in range(self.settings.batch)
-                ]
+                batch = one_by_one(
+                    self.heldout, rng, self.vocabulary, self.profile, self.settings.batch, canvases=not warm
+                )
                 for name, value in self._losses(batch, rng).items():
                     sums.setdefault(f"heldout_{name}", []).append(float(value))
         return {name: sum(values) / len(values) for name, values in sums.items()}
@@ -223,7 +234,7 @@ class Trainer:
         ids, positions, segment, cut = (self._stack(batch, name) for name in ("ids", "positions", "segment", "cut"))
         packed = Packed(ids, positions, segment, cut, window=self.profile.layout.encoder)
         hidden = self.network(packed).flatten(0, 1)
-        chosen = _choose_rows(batch, self.settings.loss_rows, rng)
+        chosen = _choose_rows(batch, self.settings.loss_rows * len(batch), rng)
         index = torch.from_numpy(chosen).to(self.device)
         targets, weights, slot = (self._stack(batch, name).flatten()[index] for name in ("targets", "weights", "slot"))
         slot_weights, next_weights = weights * slot, weights * ~slot
