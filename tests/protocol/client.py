@@ -198,14 +198,18 @@ async def within(awaitable: Any) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def server(*entries: Any, cwd: Path | None = None, program: tuple[str, ...] = ()) -> AsyncIterator[Client]:
-    """A running server that answers from a script of `entries`; ended when the block is left."""
+async def server(
+    *entries: Any, cwd: Path | None = None, program: tuple[str, ...] = (), log: Any = None
+) -> AsyncIterator[Client]:
+    """A running server that answers from a script of `entries`; ended when the block is left. `log`: an open file that
+    its standard error goes to."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "script.json")
         script.write_text(json.dumps(entries))  # noqa: ASYNC240
         process = await asyncio.create_subprocess_exec(
             *(program or (midfill(),)), "lsp", "--engine", f"scripted:{script}",
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=1 << 26, cwd=cwd,
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, limit=1 << 26,
+            cwd=cwd,
         )  # fmt: skip
         client = Client(process)
         try:
