@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
@@ -119,9 +120,10 @@ def skeleton(config: Mapping[str, Any], device: torch.device) -> DiffusionGemmaF
         typed = DiffusionGemmaConfig.from_dict(dict(config))
         with torch.device("meta"):
             model = DiffusionGemmaForBlockDiffusion(typed).eval().requires_grad_(False)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (StrictDataclassError, ValueError, TypeError, KeyError, AttributeError) as error:
         hint = "midfill needs the config.json that came with the weights"
-        raise EngineError(f"the model cannot be built from its configuration: {error}", hint, "model") from error
+        said = " ".join(str(error).split())
+        raise EngineError(f"the model cannot be built from its configuration: {said}", hint, "model") from error
     model.model.encoder.vision_tower = None
     model.model.encoder.embed_vision = None
     encoder, decoder = model.model.encoder.language_model, model.model.decoder

@@ -123,6 +123,8 @@ def _tensor(shape: torch.Size, name: str, parts: Mapping[str, Tensor], how: Quan
     qtype, missing = qtypes[QTYPES[how.linears]], list[str]()
     more = {"qtype": qtype, "axis": 0, "size": shape, "stride": (shape[1], 1), "missing_keys": missing}
     if qtype.bits == 8:
+        # torch's product with 8-bit weights on the CPU reads from aligned addresses only, and does not look.
+        parts = {key: part if part.data_ptr() % 64 == 0 else part.clone() for key, part in parts.items()}
         tensor = WeightQBytesTensor.load_from_state_dict(dict(parts), f"{name}.", activation_qtype=None, **more)
     else:
         group = group_for(shape[1], LINEAR_GROUP) or None
