@@ -1,4 +1,4 @@
-"""A tiny random model of the real class, with experts, a sliding window that short texts overflow, and a chat tokenizer;
+"""A tiny random model of the real class, with experts, a sliding window that short texts overflow and a chat tokenizer,
 as a model in memory and as a folder of weights. Knows the library and nothing of how a fill works."""
 
 from __future__ import annotations
