@@ -5,7 +5,8 @@
                       this it holds a lease: the engine does not end for lack of work. ?idle=SECONDS: the idle time
                       from now on
     POST /v1/fill     a FillRequest as JSON; drafts and then one result or error, a line of JSON each. Closing the
-                      connection cancels. While the model loads, the request waits for it, up to its deadline
+                      connection cancels. While the model loads, the request waits for it, up to its deadline. If it
+                      could not be loaded and its files have changed since, it is loaded anew
     POST /v1/edit     an EditRequest as JSON, answered in the same way
     POST /v1/listen   {address, key}: open a port for other tools (see other_tools); an open port is a lease, too
     GET  /v1/listen   {address} of that port, or ""
@@ -36,7 +37,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from diffusion import crashes
+from diffusion import crashes, model_files
 from diffusion.api import (
     DISTRIBUTION,
     BadRequest,
@@ -87,6 +88,8 @@ class EngineServer:
         self._idle = options.idle
         self._load = load
         self._scheduler = Scheduler(self._load_model, self._changed)
+        self._model: asyncio.Task[None] | None = None
+        self._files = model_files.fingerprint(options.profile)
         self._started = time.monotonic()
         self._watchers: set[asyncio.Event] = set()
         self._answering = 0
@@ -100,6 +103,7 @@ class EngineServer:
     def _load_model(self, on_progress: Callable[[Progress], None]) -> ModelEngine:
         """In the model's thread. Raises EngineError."""
         crashes.hold_back(self._options.socket, self._options.log)
+        self._files = model_files.fingerprint(self._options.profile)
         return self._load(self._options.profile, on_progress)
 
     async def serve(self, listener: Listener) -> None:
@@ -123,11 +127,15 @@ class EngineServer:
         else:
             await self._port.reopen()
         self._stop_on_signals()
-        model = asyncio.create_task(self._scheduler.run())
+        model = self._model = asyncio.create_task(self._scheduler.run())
         serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
         stopping = asyncio.create_task(self._stopping.wait())
         self._reconsider_idle()
-        await asyncio.wait([serving, stopping, model], return_when=asyncio.FIRST_COMPLETED)
+        ended: set[asyncio.Task[Any]] = set()
+        while not ended & {serving, stopping, model}:
+            model = self._model  # there is another one after loading anew
+            ended, _ = await asyncio.wait([serving, stopping, model], return_when=asyncio.FIRST_COMPLETED)
+            model = self._model
         server.should_exit = True
         await self._port.close()
         await serving
@@ -136,6 +144,20 @@ class EngineServer:
         await asyncio.wait([model, stopping])
         if not model.cancelled() and (error := model.exception()):
             raise error
+
+    def _load_anew_if_mended(self) -> None:
+        """After a failure to load: again, if the model's files are not the same any more."""
+        error = self._scheduler.error
+        if self._model is None or not error or error.code != "model":
+            return
+        if self._scheduler.state == "errored" and model_files.fingerprint(self._options.profile) != self._files:
+            log.info("the model's files have changed")
+            requests = self._scheduler.requests
+            self._scheduler = Scheduler(self._load_model, self._changed)
+            self._scheduler.requests = requests
+            self._model.cancel()
+            self._model = asyncio.create_task(self._scheduler.run())
+            self._changed()
 
     def stop(self, reason: str) -> None:
         log.info("stopping: %s", reason)
@@ -223,6 +245,7 @@ class EngineServer:
             self._reconsider_idle()
 
     async def _answer(self, request: FillRequest | EditRequest, arrived: float) -> AsyncGenerator[Event, None]:
+        self._load_anew_if_mended()
         self._answering += 1
         self._reconsider_idle()
         try:

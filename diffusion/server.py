@@ -25,6 +25,8 @@ from typing import NoReturn
 from diffusion.api import EngineError, Progress
 from diffusion.http_server import allow_many_clients
 from diffusion.listening import listening
+from diffusion.model_files import lack_of_memory_told
+from diffusion.profiles import backend_of
 from diffusion.routes import VERSION, EngineServer, Load, Options
 from diffusion.scheduler import ModelEngine
 
@@ -84,9 +86,14 @@ def main(argv: Sequence[str] | None = None, load: Load | None = None) -> int:
 
 
 def _load(profile: str, on_progress: Callable[[Progress], None]) -> ModelEngine:
-    from diffusion import engine  # seconds of torch, after the socket answers
+    if backend_of(profile) != "resident":
+        from diffusion.remote import engine as remote
 
-    return engine.load(profile, on_progress)
+        return remote.load(profile)
+    with lack_of_memory_told(profile):
+        from diffusion import engine  # seconds of torch, after the socket answers
+
+        return engine.load(profile, on_progress)
 
 
 def leave(code: int) -> NoReturn:

@@ -2,8 +2,9 @@
 
 The prefix of a request says what to do: "drafts 3", "flood 3" (drafts of 20 kB), "hang" (until cancelled), "echo",
 "raise", "crash". The environment says how loading goes: FAKE_LOAD_FIFO (a FIFO that is opened before loading ends),
-FAKE_LOAD_ERROR; and with FAKE_CLOCK the time of day jumps by hours, back and forth, whenever it is asked for.
-FAKE_TRACE names a FIFO or file to which a line is written when a hanging fill starts and when it sees its cancellation.
+FAKE_LOAD_ERROR (the file of an error's message, if it exists); and with FAKE_CLOCK the time of day jumps by hours, back
+and forth, whenever it is asked for. FAKE_TRACE names a FIFO or file to which a line is written when a hanging fill
+starts and when it sees its cancellation.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def load(profile: str, on_progress: Callable[[Progress], None]) -> CommandedMode
     on_progress(Progress(done=1, total=2))
     if fifo := os.environ.get("FAKE_LOAD_FIFO"):
         Path(fifo).read_text()
-    if message := os.environ.get("FAKE_LOAD_ERROR"):
-        raise EngineError(message, "run midfill doctor", "model")
+    if (file := Path(os.environ.get("FAKE_LOAD_ERROR", ""))).is_file():
+        raise EngineError(file.read_text(), "run midfill doctor", "model")
     return CommandedModel(profile)
 
 

@@ -51,14 +51,15 @@ def test_start_status_stop(home: Path, capsys: Captured) -> None:
     assert json.loads(capsys.readouterr().out)["state"] == "stopped"
 
 
-def test_start_tries_again_after_a_failed_load(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    monkeypatch.setenv("FAKE_LOAD_ERROR", "the weights are truncated")
+def test_start_tries_again_after_a_failed_load(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    (home / "error").write_text("the weights are truncated")
+    monkeypatch.setenv("FAKE_LOAD_ERROR", str(home / "error"))
     assert midfill(["engine", "start", *PROFILE]) == 1
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "the weights are truncated" in said and "midfill engine start" in said
     assert midfill(["engine", "status", *PROFILE]) == 1
     assert "errored: the weights are truncated" in capsys.readouterr().out
-    monkeypatch.delenv("FAKE_LOAD_ERROR")
+    (home / "error").unlink()
     assert midfill(["engine", "start", *PROFILE]) == 0
 
 

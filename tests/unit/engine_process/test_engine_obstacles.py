@@ -106,17 +106,6 @@ async def test_a_child_that_dies_at_once_is_explained(new_client: NewClient) -> 
     assert isinstance(end, Failure) and "/does/not/exist" in end.message
 
 
-async def test_a_model_that_cannot_be_loaded(new_client: NewClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAKE_LOAD_ERROR", "the weights are truncated")
-    client = new_client()
-    (end,) = await events_of(client, ask("x"))
-    assert end == Failure(code="model", message="the weights are truncated", hint="run midfill doctor")
-    with pytest.raises(EngineError, match="truncated"):
-        await client.wait_ready()
-    status = await client.status()
-    assert status.state == "errored" and "truncated" in status.detail and "midfill doctor" in status.detail
-
-
 async def test_log_folder_that_cannot_be_written(
     new_client: NewClient, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
