@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import random
 import re
 import ssl
@@ -242,5 +243,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def _said(cause: BaseException) -> str:
-    text = cause.strerror if isinstance(cause, OSError) else None
-    return (text or str(cause) or type(cause).__name__).lower()
+    """Why there is no connection. asyncio's own words name the address once more."""
+    if isinstance(cause, OSError) and (cause.errno or 0) > 0:
+        return os.strerror(cause.errno or 0).lower()
+    return (cause.strerror if isinstance(cause, OSError) else str(cause)) or type(cause).__name__
