@@ -106,12 +106,13 @@ def _alike(draft: str, suffix: str, first: int, last: int) -> int | None:
     if len(head.strip()) < ENOUGH:
         return None
     best: tuple[float, int] | None = None
-    matcher = SequenceMatcher(None, b=head, autojunk=False)
+    matcher = SequenceMatcher(None, autojunk=False)
     for border in re.finditer(r"\b|(?<=\S)(?=\s)|(?<=\s)(?=\S)|(?<=[^\w\s])(?=[^\w\s])", draft):
         at = border.start()
-        if not first <= at <= last or len(draft) - at < len(head):
+        compared = min(len(head), len(draft) - at)
+        if not first <= at <= last or compared < min(len(head), COMPARED // 2):
             continue
-        matcher.set_seq1(draft[at : at + len(head)])
+        matcher.set_seqs(draft[at : at + compared], head[:compared])
         if matcher.real_quick_ratio() < ALIKE or matcher.quick_ratio() < ALIKE:
             continue
         ratio = matcher.ratio()
