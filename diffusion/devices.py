@@ -53,7 +53,7 @@ def cuda_problem() -> str:
         if torch.cuda.is_available():
             return ""
     try:
-        torch.cuda.init()
+        torch.cuda.init()  # type: ignore[no-untyped-call]
     except (RuntimeError, AssertionError) as error:
         return _in_few_words(str(error))
     return "no CUDA device is visible"

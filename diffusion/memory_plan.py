@@ -18,7 +18,7 @@ DTYPE = 2
 """Bytes of bfloat16, in which everything is kept that is not quantised."""
 READ_AT_ONCE = 1024
 """Ids that the encoder reads in one go; longer texts are read in pieces."""
-LOGIT_COPIES = 8
+LOGIT_COPIES = 7
 """float32 tensors of canvas positions by vocabulary that live at the worst moment of a step."""
 RESERVE = 0.7e9
 """What the driver, its libraries and a fragmented heap take on a GPU, by experience."""
@@ -72,9 +72,10 @@ def plan(config: Mapping[str, Any], how: Quantisation | None, dtype: int = DTYPE
 
 
 def refuse_beyond(
-    plan_: Plan, config: Mapping[str, Any], how: Quantisation | None, *, free: float, positions: int, tokens: int
+    config: Mapping[str, Any], how: Quantisation | None, *, free: float, positions: int, tokens: int
 ) -> None:
     """Raises EngineError with numbers and alternatives where a model does not fit into `free` bytes."""
+    plan_ = plan(config, how)
     needed = plan_.total(positions, tokens) + RESERVE
     if needed <= free:
         return

@@ -17,11 +17,14 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
-from diffusion import attention
+from diffusion import attention, checkpoint, devices, loader, memory_plan
 from diffusion.api import EngineError, Progress
+from diffusion.devices import Device
 from diffusion.experts import NO_EXPERTS
 from diffusion.kv_cache import KeyValueCache
+from diffusion.memory_plan import READ_AT_ONCE
 from diffusion.profiles import ModelProfile
+from diffusion.quantisation import Quantisation
 
 REINSTALL = "reinstall midfill; `midfill doctor` shows what is there"
 
@@ -29,8 +32,11 @@ REINSTALL = "reinstall midfill; `midfill doctor` shows what is there"
 class ResidentModel:
     """A model in memory. All calls are synchronous and belong on one thread."""
 
-    def __init__(self, model: DiffusionGemmaForBlockDiffusion, device: torch.device, dtype: torch.dtype) -> None:
-        self.device, self.dtype = device, dtype
+    def __init__(
+        self, model: DiffusionGemmaForBlockDiffusion, device: torch.device, dtype: torch.dtype, place: str = ""
+    ) -> None:
+        """`place`: the device in words, with why it is this one."""
+        self.device, self.dtype, self.place = device, dtype, place or str(device)
         model.config.text_config._attn_implementation = attention.NAME
         self._encoder = model.model.encoder.language_model
         self._decoder = model.model.decoder
@@ -50,12 +56,12 @@ class ResidentModel:
     def encode(self, ids: Sequence[int], cache: KeyValueCache) -> int:
         """Make `cache` hold exactly `ids` (at least one), encoding only what is new. Returns how many were encoded."""
         common = cache.reuse(ids)
-        new = list(ids[common:])
-        if new:
-            output = self._encoder(input_ids=self._tensor([new]), cache=cache.writable())
+        for start in range(common, len(ids), READ_AT_ONCE):
+            piece = list(ids[start : start + READ_AT_ONCE])
+            output = self._encoder(input_ids=self._tensor([piece]), cache=cache.writable())
             cache.last_hidden = output.last_hidden_state[0, -1:]
-            cache.ids += new
-        return len(new)
+            cache.ids += piece
+        return len(ids) - common
 
     @torch.inference_mode()
     def continuations(self, ids: Tensor, cache: KeyValueCache) -> Tensor:
@@ -107,8 +113,13 @@ class ResidentModel:
 
 
 def load(profile: ModelProfile, on_progress: Callable[[Progress], None] = lambda _: None) -> ResidentModel:
-    """Read the weights of `profile`. Raises EngineError with what to do when they are missing or damaged."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    """Read the weights of `profile`. Raises EngineError with what to do when they are missing, damaged or too large."""
+    chosen = devices.choose()
+    if profile.quantisation:
+        return _load_quantised(profile, profile.quantisation, chosen, on_progress)
+    if chosen.device.type == "mps":
+        chosen = devices.cpu()  # nobody has measured a small model there
+    device = chosen.device
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     config = _config(profile.weights / "config.json")
     path = profile.weights / "model.safetensors"
@@ -124,7 +135,18 @@ def load(profile: ModelProfile, on_progress: Callable[[Progress], None] = lambda
     if wrong:
         raise EngineError(f"the weights {path} do not fit their config.json: {wrong[0]}", REINSTALL, "model")
     on_progress(Progress(done=total, total=total))
-    return ResidentModel(model.to(device=device, dtype=dtype), device, dtype)
+    return ResidentModel(model.to(device=device, dtype=dtype), device, dtype, str(chosen))
+
+
+def _load_quantised(
+    profile: ModelProfile, how: Quantisation, chosen: Device, on_progress: Callable[[Progress], None]
+) -> ResidentModel:
+    """Refuses with numbers what would not fit into the device's memory, before anything is read."""
+    text = checkpoint.read_config(profile.weights / checkpoint.CONFIG)["text_config"]
+    positions, tokens = profile.sampler.lengths * profile.layout.block_width, profile.layout.encoder
+    memory_plan.refuse_beyond(text, how, free=chosen.free, positions=positions, tokens=tokens)
+    model = loader.load(profile.weights, how, chosen.device, torch.bfloat16, on_progress)
+    return ResidentModel(model, chosen.device, torch.bfloat16, str(chosen))
 
 
 def assemble(
