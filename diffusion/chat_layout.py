@@ -32,8 +32,8 @@ SUFFIX_CHARS = 4000
 OVERHEAD = 512
 """Ids of rules, roles and headings, at most: so the prefix window's share never depends on them."""
 
-NAME_CHARS = 200
-"""Of the path and the language, at most."""
+PATH_CHARS, LANGUAGE_CHARS = 160, 32
+"""Of the path and of the language's name, at most."""
 
 LINES_BEFORE_EDIT = 12
 """Unchanged lines with which the model's turn of an edit begins."""
@@ -94,16 +94,14 @@ def fill_prompt(
     healed = _healed(normalise(request.prefix), can_spell)
     suffix = normalise(request.suffix)
     fence = fence_for(healed.kept, suffix, *(item.text for item in request.context))
-    next_lines = suffix.partition("\n")[2]
+    next_lines, language = suffix.partition("\n")[2], _language(request.language)
     user = [
-        *_about(request.path, request.language, texts),
+        *_about(request.path, language, texts),
         *_elsewhere(request.context, fence, layout.context, texts),
-        *_quoted(
-            "What follows the gap, from the next line on:", fence, request.language, next_lines, chat.suffix, texts
-        ),
+        *_quoted("What follows the gap, from the next line on:", fence, language, next_lines, chat.suffix, texts),
     ]
     budget = layout.encoder - layout.context - chat.suffix - OVERHEAD
-    head = [*_turns(chat.rule, user, texts, profile), *_ids(f"{fence}{request.language}\n", texts)]
+    head = [*_turns(chat.rule, user, texts, profile), *_ids(f"{fence}{language}\n", texts)]
     return _prompt(head + prefix_window(healed.kept, budget, texts), healed, suffix, fence, texts, profile)
 
 
@@ -125,7 +123,7 @@ def edit_prompt(
         healed = healed if can_spell(healed.taken) else unhealed(before)
     fence = fence_for(before, selected, after, *(item.text for item in request.context))
     room = layout.encoder - layout.context - chat.suffix - OVERHEAD
-    language = request.language
+    language = _language(request.language)
     asked = _ids(f"What to change: {normalise(request.instruction).strip()}", texts)
     for name, size, most in (
         ("selection", len(_ids(selected, texts)), room // 2),
@@ -210,8 +208,13 @@ def _turns(rule: str, user: list[int], texts: Texts, profile: ModelProfile) -> l
 
 
 def _about(path: str, language: str, texts: Texts) -> list[int]:
-    shown = "/".join(path.replace("\\", "/").split("/")[-2:])
-    return _ids(f"File: {shown}\nLanguage: {language}\n"[-NAME_CHARS:], texts)
+    shown = "/".join(path.replace("\\", "/").split("/")[-2:])[-PATH_CHARS:]
+    return _ids(f"File: {shown}\nLanguage: {language}\n", texts)
+
+
+def _language(name: str) -> str:
+    """`name` as it may stand behind a fence."""
+    return re.sub(r"[^\w+#.-]", "", name)[:LANGUAGE_CHARS]
 
 
 def _elsewhere(items: Sequence[ContextItem], fence: str, most: int, texts: Texts) -> list[int]:
