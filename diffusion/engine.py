@@ -15,12 +15,26 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 
 from diffusion import infill, layouts, model
-from diffusion.api import Candidate, Cell, CellState, Cost, Draft, Event, FillRequest, Progress, Result
+from diffusion.api import (
+    Candidate,
+    Cell,
+    CellState,
+    Cost,
+    Draft,
+    EditRequest,
+    EngineError,
+    Event,
+    FillRequest,
+    Progress,
+    Result,
+)
+from diffusion.chat import Begun, ChatModel
 from diffusion.denoise import Rules
-from diffusion.infill import Desk, Outcome, Tally, Task
+from diffusion.infill import Outcome
 from diffusion.kv_cache import KeyValueCache
 from diffusion.layouts import Prompt
 from diffusion.model import ResidentModel
+from diffusion.opening import Desk, Tally, Task
 from diffusion.profiles import ModelProfile, load_profile
 from diffusion.stopping import Cancelled, Limits
 from diffusion.vocabulary import Vocabulary, normalise
@@ -31,21 +45,25 @@ CACHES = 16
 CANVASES = {"line": 2, "block": 4}
 """Slots that may follow one another before a middle counts as endless."""
 
+STARTS = 4
+"""Starts of a request that are looked at: each is a row of the batch."""
+
 
 class ResidentEngine:
-    """A model in this process and the caches of its clients. `device` as torch names it."""
+    """A model in this process and the caches of its clients. `device` in words, with the reason for it."""
 
     def __init__(self, profile: ModelProfile, vocabulary: Vocabulary, resident: ResidentModel) -> None:
-        self.name, self.device = profile.name, str(resident.device)
+        self.name, self.device = profile.name, resident.place
         self._profile, self._vocabulary, self._model = profile, vocabulary, resident
-        self._caches: OrderedDict[tuple[str, str], KeyValueCache] = OrderedDict()
+        self._caches: OrderedDict[tuple[str, str, type], KeyValueCache] = OrderedDict()
+        self._chat = ChatModel(profile, vocabulary, resident) if profile.chat else None
         ids = torch.arange(resident.vocabulary_size, device=resident.device)
         self._special = (ids < profile.specials) | (ids >= len(vocabulary))
         self._newline = torch.isin(ids, torch.tensor(sorted(vocabulary.newline_ids), device=resident.device))
 
     def fill(
         self,
-        request: FillRequest,
+        request: FillRequest | EditRequest,
         *,
         arrived: float | None = None,
         cancelled: Callable[[], bool] = lambda: False,
@@ -55,19 +73,35 @@ class ResidentEngine:
         `arrived` is time.monotonic() at the request's arrival (now, if not given). Raises EngineError.
         """
         begun = time.monotonic() if arrived is None else arrived
-        prompt = layouts.native(request, self._vocabulary, self._profile)
         tally = Tally()
         desk = Desk(model=self._model, cache=self._cache(request), profile=self._profile, tally=tally)
         limits = Limits(arrived=begun, deadline_ms=request.deadline_ms, cancelled=cancelled)
+        work = self._begin(request, desk, limits)
         try:
-            for event in infill.fill(self._task(request, prompt), desk, limits):
+            for event in work.events:
                 if isinstance(event, Outcome):
-                    yield self._result(request, prompt, event, tally, begun)
-                elif request.drafts:
-                    text, _ = self._text(request, prompt, event.ids)
-                    yield Draft(step=tally.forwards, text=text, cells=self._cells(event) if request.cells else None)
+                    yield self._result(request, work, event, tally, begun)
+                elif request.drafts and (answer := work.text(event.ids)):
+                    cells = self._cells(event) if isinstance(request, FillRequest) and request.cells else None
+                    yield Draft(step=tally.forwards, text=answer[0], cells=cells)
         except Cancelled:
             return
+
+    def _begin(self, request: FillRequest | EditRequest, desk: Desk, limits: Limits) -> Begun:
+        """Lay out a request as the profile's layout has it."""
+        if self._chat is not None:
+            chat = self._chat
+            return (
+                chat.fill(request, desk, limits)
+                if isinstance(request, FillRequest)
+                else chat.edit(request, desk, limits)
+            )
+        if isinstance(request, EditRequest):
+            message = f"the model {self.name} completes code and takes no instructions, so it cannot edit"
+            raise EngineError(message, "choose a chat model, see `midfill model list`", "model")
+        prompt = layouts.native(request, self._vocabulary, self._profile)
+        events = infill.fill(self._task(request, prompt), desk, limits)
+        return Begun(events=events, text=lambda ids: self._text(request, prompt, ids))
 
     def _task(self, request: FillRequest, prompt: Prompt) -> Task:
         one_line = request.mode == "line"
@@ -83,7 +117,7 @@ class ResidentEngine:
             steps=request.steps or self._profile.sampler.steps,
             canvases=CANVASES[request.mode],
             seed=request.seed,
-            hints=tuple(self._ids(prompt, start) for start in request.starts),
+            hints=self._hints(request, prompt, layout.line_width if one_line else layout.block_width),
             length=None if request.length_of is None else len(self._ids(prompt, request.length_of)),
         )
 
@@ -91,20 +125,35 @@ class ResidentEngine:
         """The ids of a middle at this place, with what the prompt holds back in front."""
         return tuple(self._vocabulary.encode(prompt.held_back + normalise(middle)))
 
-    def _cache(self, request: FillRequest) -> KeyValueCache:
-        """The cache of the client's document; the least recently used one makes room."""
-        key = (request.client, request.path)
+    def _hints(self, request: FillRequest, prompt: Prompt, width: int) -> tuple[tuple[int, ...], ...]:
+        """The ids of the first starts that can be an answer: not empty, within the slot and the request's lines."""
+        lines = request.max_lines if request.mode == "block" else 1
+        fitting: dict[tuple[int, ...], None] = {}
+        for start in request.starts:
+            text = normalise(start)
+            ids = self._ids(prompt, text) if text.strip() and text.count("\n") < lines else ()
+            if 0 < len(ids) < width and len(fitting) < STARTS:
+                fitting[ids] = None
+        return tuple(fitting)
+
+    def _cache(self, request: FillRequest | EditRequest) -> KeyValueCache:
+        """The cache of the client's document; the least recently used one makes room. An edit's prompt has little in
+        common with a fill's, so that it has one of its own."""
+        key = (request.client, request.path, type(request))
         cache = self._caches.pop(key, None) or self._model.new_cache()
         self._caches[key] = cache
         while len(self._caches) > CACHES:
             self._caches.popitem(last=False)
         return cache
 
-    def _result(self, request: FillRequest, prompt: Prompt, outcome: Outcome, tally: Tally, begun: float) -> Result:
+    def _result(
+        self, request: FillRequest | EditRequest, work: Begun, outcome: Outcome, tally: Tally, begun: float
+    ) -> Result:
         distinct: dict[str, Candidate] = {}
-        for middle, evidence in zip(outcome.middles, infill.features(outcome.middles), strict=True):
-            text, replace_before = self._text(request, prompt, middle.ids)
-            if text.strip():
+        answers = [work.text(middle.ids) for middle in outcome.middles]
+        for answer, evidence in zip(answers, infill.features(outcome.middles), strict=True):
+            if answer and (answer[0].strip() or isinstance(request, EditRequest)):
+                text, replace_before = answer
                 candidate = Candidate(text=text, replace_before=replace_before, confidence=self._confidence(evidence))
                 distinct.setdefault(text, candidate)
         cost = Cost(
@@ -114,9 +163,13 @@ class ResidentEngine:
             encodes=tally.encodes,
             ms=(time.monotonic() - begun) * 1000,
         )
-        # Where the likeliest middle is empty there is nothing to add; but who asks for several wants to see some.
-        best, _ = self._text(request, prompt, outcome.middles[0].ids)
-        candidates = tuple(distinct.values())[: request.n] if best.strip() or request.n > 1 else ()
+        if isinstance(request, EditRequest):
+            # Half of an edit would lose the other half of the selection.
+            candidates = tuple(distinct.values())[: outcome.finish == "stop"]
+        else:
+            # Where the likeliest middle is empty there is nothing to add; but who asks for several wants to see some.
+            best = answers[0] and answers[0][0].strip()
+            candidates = tuple(distinct.values())[: request.n] if best or request.n > 1 else ()
         return Result(candidates=candidates, finish=outcome.finish, cost=cost, model=self.name)
 
     def _confidence(self, evidence: Sequence[float]) -> float | None:

@@ -1,9 +1,13 @@
 """From a prompt to candidate middles, for models that say the length themselves (native layout):
 
-  1  an open canvas, all masked: one forward gives the distribution of the middle's length
-  2  the likeliest lengths become closed canvases, shrunk to the width they need, and are denoised as one batch
-  3  the encoder, a causal language model with the same weights, scores every middle and the suffix head behind it:
-     log p(middle | prefix) + log p(suffix head | prefix, middle), by Bayes' rule the middle's fit on both sides
+  1  an open canvas, all masked: one forward gives the distribution of the middle's length. Beside it, in the same
+     batch, one closed canvas per hint (a middle that may be right): where the model would have written the hint
+     itself, the fill is done
+  2  the likeliest lengths become closed canvases, shrunk to the width they need, and are denoised as one batch, with
+     those of the hints as far as step 1 has confirmed them
+  3  the encoder, a causal language model with the same weights, scores every middle, and every hint as it is, and the
+     suffix head behind it: log p(middle | prefix) + log p(suffix head | prefix, middle), by Bayes' rule the middle's
+     fit on both sides
   4  where the best middle fills its slot without an end, it is committed to the cache and the next canvas follows
 
 Knows ids and tensors; knows no text, no requests and no clients.
@@ -11,43 +15,24 @@ Knows ids and tensors; knows no text, no requests and no clients.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch.nn import functional as F
 
+from diffusion import opening
 from diffusion.api import Finish
-from diffusion.canvas import Canvas, closed_canvas, open_canvas
-from diffusion.denoise import Rules, denoise
-from diffusion.kv_cache import KeyValueCache
-from diffusion.layouts import Prompt
-from diffusion.lengths import Floats, distribution, likeliest
-from diffusion.model import ResidentModel
-from diffusion.profiles import Calibration, ModelProfile
+from diffusion.canvas import Canvas, closed_canvas
+from diffusion.denoise import ROWS_AT_ONCE, denoise
+from diffusion.opening import Desk, Hint, Opened, Task
 from diffusion.stopping import Limits
 
 SCORED_PINS = 16
 """Ids of the suffix head that take part in the score: the near ones decide, the far ones cost."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Task:
-    """What to fill, in ids. `one_line`: a newline ends the middle. `candidates`: so many at
-    least. `length`: the true length, if it is known."""
-
-    prompt: Prompt
-    rules: Rules
-    width: int
-    one_line: bool
-    newline: Tensor
-    candidates: int
-    steps: int
-    canvases: int
-    seed: int = 0
-    hints: tuple[tuple[int, ...], ...] = ()
-    length: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +49,18 @@ class Middle:
 
     @property
     def score(self) -> float:
-        """What candidates are ranked by."""
-        return self.length_score + self.decoder_score + self.encoder_score + self.suffix_score
+        """What candidates are ranked by. Not by the decoder's score: what it wrote itself always looks better to it
+        than a hint that it was given."""
+        return self.length_score + self.encoder_score + self.suffix_score
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """A middle of this canvas before it is scored: its ids, its length in the slot, the decoder's log probability."""
+
+    ids: tuple[int, ...]
+    length: int
+    decoder_score: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,32 +72,12 @@ class Draft:
     slot: tuple[int, ...]
 
 
-@dataclass(kw_only=True)
-class Tally:
-    """What a fill has cost so far: decoder calls (a batch counts once), encoder calls, encoded and reused ids."""
-
-    forwards: int = 0
-    encodes: int = 0
-    encoded: int = 0
-    cached: int = 0
-
-
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """The end of a fill: middles, best first, and why it ended."""
 
     middles: tuple[Middle, ...]
     finish: Finish
-
-
-@dataclass(frozen=True, kw_only=True)
-class Desk:
-    """What a fill works with: the model, the cache of its document window, the profile, and the running cost."""
-
-    model: ResidentModel
-    cache: KeyValueCache
-    profile: ModelProfile
-    tally: Tally
 
 
 def features(middles: Sequence[Middle]) -> list[tuple[float, float, float]]:
@@ -147,15 +122,48 @@ def _one_canvas(
     task: Task, before: Middle, desk: Desk, limits: Limits
 ) -> Generator[Draft, None, tuple[list[Middle], Finish]]:
     """Steps 1 to 3 on one canvas. Returns the middles, best first, with `before` in front of each, and the finish."""
-    canvas = first_canvas(task, desk)
-    lengths, slot = _lengths(task, canvas, desk)
+    begun = time.monotonic()
+    opened = opening.opened(task, desk)
     desk.tally.forwards += 1
-    yield Draft(ids=before.ids + slot[: lengths[0][0]], canvas=canvas, slot=slot)
-    longest = max(length for length, _ in lengths)
-    width = next(width for width in (*desk.profile.layout.widths, task.width) if width > longest or width == task.width)
-    closed = tuple(closed_canvas(canvas, length, width) for length, _ in lengths)
-    log_p: tuple[float, ...] = (0.0,) * len(closed)
+    pace_ms = (time.monotonic() - begun) * 1000
+    yield Draft(ids=before.ids + opened.slot[: opened.lengths[0]], canvas=opened.canvas, slot=opened.slot)
+    written = [Written(ids=hint.ids, length=len(hint.ids), decoder_score=hint.score) for hint in opened.hints]
     finish: Finish = "stop"
+    if task.candidates > 1 or not any(hint.confirmed and opened.plausible(len(hint.ids)) for hint in opened.hints):
+        denoised, finish = yield from _denoised(task, before, opened, desk, limits, pace_ms)
+        written = [*denoised, *written]
+    distinct = list({one.ids: one for one in reversed(written)}.values())[::-1]
+    if finish == "deadline":  # Scoring takes its time too.
+        distinct = sorted(distinct, key=lambda one: -opened.log_p(one.length) - one.decoder_score)[: task.candidates]
+    scores = _encoder_scores([one.ids for one in distinct], task.prompt.pins[:SCORED_PINS], desk)
+    desk.tally.encodes += 1
+    middles = [
+        Middle(
+            ids=before.ids + one.ids,
+            ended=one.length < task.width,
+            length_score=before.length_score + opened.log_p(one.length),
+            decoder_score=before.decoder_score + one.decoder_score,
+            encoder_score=before.encoder_score + encoder,
+            suffix_score=suffix,
+        )
+        for one, (encoder, suffix) in zip(distinct, scores, strict=True)
+    ]
+    return sorted(middles, key=lambda middle: -middle.score), finish
+
+
+def _denoised(
+    task: Task, before: Middle, opened: Opened, desk: Desk, limits: Limits, pace_ms: float
+) -> Generator[Draft, None, tuple[list[Written], Finish]]:
+    """Step 2: what becomes of the likeliest lengths and of the hints. Canvases that were given up are left out."""
+    longest = max((*opened.lengths, *(len(hint.ids) for hint in opened.hints)))
+    width = next(width for width in (*desk.profile.layout.widths, task.width) if width > longest or width == task.width)
+    closed = [closed_canvas(opened.canvas, length, width) for length in opened.lengths]
+    closed += [hint.canvas(closed_canvas(opened.canvas, len(hint.ids), width)) for hint in opened.hints]
+    lengths = [*opened.lengths, *(len(hint.ids) for hint in opened.hints)]
+    carried = [0.0] * len(opened.lengths) + [hint.confirmed_score for hint in opened.hints]
+    hints = [_aligned(opened.hints, length) for length in opened.lengths] + [hint.ids for hint in opened.hints]
+    finish: Finish = "stop"
+    log_p = promise = (0.0,) * len(closed)
     for step in denoise(
         desk.model,
         desk.cache,
@@ -166,73 +174,28 @@ def _one_canvas(
         specials=desk.profile.specials,
         seed=task.seed,
         limits=limits,
-        hints=[next((hint for hint in task.hints if len(hint) == length), None) for length, _ in lengths],
+        hints=hints,
+        priors=[opened.log_p(length) + score for length, score in zip(lengths, carried, strict=True)],
+        keep=task.candidates,
+        pace_ms=pace_ms,
     ):
         desk.tally.forwards += 1
-        closed, log_p, finish = step.canvases, step.log_p, step.finish or finish
-        draft = replace(canvas, slot=step.drafts[0], free=(False,) * width)
-        yield Draft(ids=before.ids + draft.middle, canvas=closed[0], slot=draft.slot)
-    scores = _encoder_scores([done.middle for done in closed], task.prompt.pins[:SCORED_PINS], desk)
-    desk.tally.encodes += 1
-    middles = [
-        Middle(
-            ids=before.ids + done.middle,
-            ended=length < task.width,
-            length_score=before.length_score + length_log_p,
-            decoder_score=before.decoder_score + decoder,
-            encoder_score=before.encoder_score + encoder,
-            suffix_score=suffix,
-        )
-        for done, (length, length_log_p), decoder, (encoder, suffix) in zip(closed, lengths, log_p, scores, strict=True)
-    ]
-    return sorted(middles, key=lambda middle: -middle.score), finish
+        closed, log_p, promise, finish = list(step.canvases), step.log_p, step.promise, step.finish or finish
+        draft = replace(opened.canvas, slot=step.drafts[step.best], free=(False,) * width)
+        yield Draft(ids=before.ids + draft.middle, canvas=step.canvases[step.best], slot=draft.slot)
+    return [
+        Written(ids=done.middle, length=length, decoder_score=score + gained)
+        for done, length, score, gained, hope in zip(closed, lengths, carried, log_p, promise, strict=True)
+        if math.isfinite(hope)
+    ], finish
 
 
-def first_canvas(task: Task, desk: Desk) -> Canvas:
-    """The open canvas of step 1."""
-    return open_canvas(desk.profile, task.width, task.prompt.cut, task.prompt.pins)
-
-
-def end_probabilities(task: Task, canvas: Canvas, desk: Desk) -> tuple[Floats, Tensor]:
-    """Per slot position, the raw probability (W,) that the middle is over there; and the logits (W, V)."""
-    model = desk.model
-    hidden = model.decode(model.tensor([canvas.ids]), model.tensor([canvas.positions]), desk.cache)
-    raw = model.logits(hidden[0, : task.width])
-    p = torch.softmax(raw, dim=-1)
-    ends = p[:, canvas.end]
-    if task.one_line:
-        # The model may see several lines ahead; for a single one, its first newline is the end.
-        newlines = p[:, task.newline].sum(-1)
-        if task.prompt.starts_line:
-            newlines[0] = 0.0
-        ends = ends + newlines
-    return ends.double().cpu().numpy(), raw
-
-
-def _lengths(task: Task, canvas: Canvas, desk: Desk) -> tuple[list[tuple[int, float]], tuple[int, ...]]:
-    """Step 1. The lengths to try with their log probabilities, likeliest first, and the argmax of the open canvas."""
-    ends, raw = end_probabilities(task, canvas, desk)
-    probabilities = distribution(calibrated(ends, desk.profile.calibration))
-    first = torch.arange(task.width, device=raw.device) == 0
-    slot = tuple(task.rules.apply(raw, first).argmax(-1).tolist())
-    if task.length is not None:
-        chosen = [min(task.length, task.width)]
-    else:
-        sampler, shortest = desk.profile.sampler, int(task.prompt.starts_line)
-        chosen = likeliest(probabilities, sampler.lengths, task.candidates, sampler.length_mass, shortest)
-        for length in map(len, task.hints):
-            if 0 < length < task.width and length not in chosen:
-                chosen.append(length)
-    return [(length, float(np.log(max(probabilities[length], 1e-9)))) for length in chosen], slot
-
-
-def calibrated(ends: Floats, calibration: Calibration | None) -> Floats:
-    """End-of-middle probabilities after the profile's calibration: sigmoid(scale * logit + bias)."""
-    ends = np.clip(ends, 1e-9, 1 - 1e-9)
-    if calibration is None:
-        return ends
-    logit = np.log(ends / (1 - ends)) * calibration.end_scale + calibration.end_bias
-    return np.asarray(1 / (1 + np.exp(-logit)))
+def _aligned(hints: Sequence[Hint], length: int) -> tuple[int, ...] | None:
+    """A hint for a middle of another length: what stands at its end, before the suffix, may still be right."""
+    if not hints:
+        return None
+    tail = hints[0].ids[max(0, len(hints[0].ids) - length) :]
+    return (-1,) * (length - len(tail)) + tail
 
 
 def _encoder_scores(middles: Sequence[tuple[int, ...]], pins: tuple[int, ...], desk: Desk) -> list[tuple[float, float]]:
@@ -246,9 +209,17 @@ def _encoder_scores(middles: Sequence[tuple[int, ...]], pins: tuple[int, ...], d
     assert cache.last_hidden is not None
     first = cache.last_hidden.expand(len(rows), 1, -1)  # predicts each row's first id
     rest = model.continuations(targets[:, :-1], cache) if longest > 1 else first[:, :0]
-    log_p = torch.log_softmax(model.logits(torch.cat((first, rest), 1)), -1)
-    gained = log_p.gather(-1, targets[..., None])[..., 0].double().cpu()
-    return [
-        (float(gained[i, : len(middle)].sum()), float(gained[i, len(middle) : len(middle) + len(pins)].sum()))
-        for i, middle in enumerate(middles)
+    real = torch.tensor([[True] * len(row) + [False] * (longest - len(row)) for row in rows], device=targets.device)
+    hidden, wanted = torch.cat((first, rest), 1)[real], targets[real]  # (N, H), (N,)
+    log_p = [
+        -F.cross_entropy(
+            model.logits(hidden[start : start + ROWS_AT_ONCE]), wanted[start : start + ROWS_AT_ONCE], reduction="none"
+        )
+        for start in range(0, len(hidden), ROWS_AT_ONCE)
     ]
+    gained = torch.cat(log_p).double().cpu().tolist()
+    scores, start = [], 0
+    for middle, row in zip(middles, rows, strict=True):
+        scores.append((sum(gained[start : start + len(middle)]), sum(gained[start + len(middle) : start + len(row)])))
+        start += len(row)
+    return scores

@@ -38,7 +38,7 @@ class Layout:
 class Sampler:
     """Defaults of the denoising loop. `entropy_bound` in nats; `temperature` at the first and at the last step;
     `lengths` are tried at most, and no more than hold `length_mass` of the probability. Canvases that fall `margin`
-    nats behind the best one are given up. `pins` ids of the suffix head are pinned at most."""
+    nats behind the best one are given up."""
 
     noise: Literal["absorbing", "uniform"]
     self_conditioning: Literal["none", "zero_at_pins", "one_hot_at_pins"]
@@ -48,7 +48,6 @@ class Sampler:
     lengths: int
     length_mass: float
     margin: float = 8.0
-    pins: int = 16
 
 
 @dataclass(frozen=True, kw_only=True)

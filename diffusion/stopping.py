@@ -22,11 +22,13 @@ class Limits:
     deadline_ms: float | None = None
     cancelled: Callable[[], bool] = lambda: False
 
-    def late(self) -> bool:
-        """Is the deadline over? Raises Cancelled if nobody waits any more. Asked between denoising steps."""
+    def late(self, ahead_ms: float = 0.0) -> bool:
+        """Will the deadline be over in `ahead_ms`? Raises Cancelled if nobody waits any more. Asked between denoising
+        steps."""
         if self.cancelled():
             raise Cancelled
-        return self.deadline_ms is not None and (time.monotonic() - self.arrived) * 1000 >= self.deadline_ms
+        passed = (time.monotonic() - self.arrived) * 1000
+        return self.deadline_ms is not None and passed + ahead_ms >= self.deadline_ms
 
 
 def settled(before: Tensor | None, now: Tensor, entropy: Tensor, free: Tensor, threshold: float) -> Tensor:

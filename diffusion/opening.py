@@ -1,0 +1,186 @@
+"""Step 1 of a fill (infill.py): what one forward over an open canvas says of the middle's length, and what it says of
+middles that may be right.
+
+Also what every step works on: the task, and the desk with model and cache. Knows ids and tensors; knows no text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from diffusion.canvas import Canvas, closed_canvas, open_canvas
+from diffusion.denoise import Rules
+from diffusion.kv_cache import KeyValueCache
+from diffusion.layouts import Prompt
+from diffusion.lengths import Floats, distribution, likeliest
+from diffusion.model import ResidentModel
+from diffusion.profiles import Calibration, ModelProfile
+from diffusion.samplers import BANNED, propose
+
+LENGTH_MARGIN = 2.0
+"""Nats. A confirmed hint ends a fill if its length is at most so much less likely than the likeliest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What to fill, in ids. `one_line`: a newline ends the middle. `candidates`: so many at least. `hints`: middles
+    that may be right, none empty nor as long as the slot. `length`: the true length, if it is known."""
+
+    prompt: Prompt
+    rules: Rules
+    width: int
+    one_line: bool
+    newline: Tensor
+    candidates: int
+    steps: int
+    canvases: int
+    seed: int = 0
+    hints: tuple[tuple[int, ...], ...] = ()
+    length: int | None = None
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """What a fill has cost so far: decoder calls (a batch counts once), encoder calls, encoded and reused ids."""
+
+    forwards: int = 0
+    encodes: int = 0
+    encoded: int = 0
+    cached: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    """What a fill works with: the model, the cache of its document window, the profile, and the running cost."""
+
+    model: ResidentModel
+    cache: KeyValueCache
+    profile: ModelProfile
+    tally: Tally
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hint:
+    """A middle that may be right, and per position whether the model would write it there and its log probability."""
+
+    ids: tuple[int, ...]
+    agreed: tuple[bool, ...]
+    log_p: tuple[float, ...]
+
+    @property
+    def confirmed(self) -> bool:
+        """Would the model have written all of it?"""
+        return all(self.agreed)
+
+    @property
+    def score(self) -> float:
+        return sum(self.log_p)
+
+    @property
+    def confirmed_score(self) -> float:
+        return sum(log_p for log_p, agreed in zip(self.log_p, self.agreed, strict=True) if agreed)
+
+    def canvas(self, closed: Canvas) -> Canvas:
+        """`closed`, an empty canvas of this length, with what is confirmed committed."""
+        slot, free = list(closed.slot), list(closed.free)
+        for place, (token, agreed) in enumerate(zip(self.ids, self.agreed, strict=True)):
+            if agreed:
+                slot[place], free[place] = token, False
+        return closed.written(tuple(slot), tuple(free))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """What step 1 has found: the argmax `slot` of the open canvas, the `lengths` to try, likeliest first, and the
+    `probabilities` (W + 1,) of all."""
+
+    canvas: Canvas
+    slot: tuple[int, ...]
+    lengths: tuple[int, ...]
+    probabilities: Floats
+    hints: tuple[Hint, ...]
+
+    def log_p(self, length: int) -> float:
+        return float(np.log(max(self.probabilities[length], 1e-9)))
+
+    def plausible(self, length: int) -> bool:
+        return self.log_p(length) >= self.log_p(self.lengths[0]) - LENGTH_MARGIN
+
+
+def first_canvas(task: Task, desk: Desk) -> Canvas:
+    """The open canvas of step 1."""
+    return open_canvas(desk.profile, task.width, task.prompt.cut, task.prompt.pins)
+
+
+def end_probabilities(task: Task, canvas: Canvas, desk: Desk) -> tuple[Floats, Tensor]:
+    """Per slot position, the raw probability (W,) that the middle is over there; and the logits (W, V)."""
+    model = desk.model
+    hidden = model.decode(model.tensor([canvas.ids]), model.tensor([canvas.positions]), desk.cache)
+    raw = model.logits(hidden[0, : task.width])
+    return _ends(task, canvas.end, raw), raw
+
+
+def _ends(task: Task, end: int, raw: Tensor) -> Floats:
+    """Logits (W, V) of an open canvas -> per position the raw probability (W,) that the middle is over there."""
+    p = torch.softmax(raw, dim=-1)
+    ends = p[:, end]
+    if task.one_line:
+        # The model may see several lines ahead; for a single one, its first newline is the end.
+        newlines = p[:, task.newline].sum(-1)
+        if task.prompt.starts_line:
+            newlines[0] = 0.0
+        ends = ends + newlines
+    return ends.double().cpu().numpy()
+
+
+def opened(task: Task, desk: Desk) -> Opened:
+    """One forward: the open canvas, and beside it a closed one per hint. Hints with banned ids are left out."""
+    model, canvas = desk.model, first_canvas(task, desk)
+    hints = [closed_canvas(canvas, len(hint), task.width) for hint in task.hints]
+    rows = [canvas, *hints]
+    hidden = model.decode(
+        model.tensor([row.ids for row in rows]), model.tensor([row.positions for row in rows]), desk.cache
+    )
+    raw = model.logits(hidden[0, : task.width])
+    first = torch.arange(task.width, device=raw.device) == 0
+    probabilities = distribution(calibrated(_ends(task, canvas.end, raw), desk.profile.calibration))
+    if task.length is not None:
+        chosen = [min(task.length, task.width)]
+    else:
+        sampler, shortest = desk.profile.sampler, int(task.prompt.starts_line)
+        chosen = likeliest(probabilities, sampler.lengths, task.candidates, sampler.length_mass, shortest)
+    checked = [
+        _checked(hint, task.rules.apply(model.logits(row[: len(hint)]), first[: len(hint)]), model)
+        for hint, row in zip(task.hints, hidden[1:], strict=True)
+    ]
+    return Opened(
+        canvas=canvas,
+        slot=tuple(task.rules.apply(raw, first).argmax(-1).tolist()),
+        lengths=tuple(chosen),
+        probabilities=probabilities,
+        hints=tuple(hint for hint in checked if min(hint.log_p) > BANNED / 2),
+    )
+
+
+def _checked(hint: tuple[int, ...], logits: Tensor, model: ResidentModel) -> Hint:
+    """What the model says of a hint on a canvas of its length that shows nothing of it; logits (L, V)."""
+    ids = model.tensor([hint])[0]
+    proposed = propose(logits, 0.0, None, ids)
+    return Hint(
+        ids=hint,
+        agreed=tuple((proposed.ids == ids).tolist()),
+        log_p=tuple(proposed.hint_log_p.double().tolist()),
+    )
+
+
+def calibrated(ends: Floats, calibration: Calibration | None) -> Floats:
+    """End-of-middle probabilities after the profile's calibration: sigmoid(scale * logit + bias)."""
+    ends = np.clip(ends, 1e-9, 1 - 1e-9)
+    if calibration is None:
+        return ends
+    logit = np.log(ends / (1 - ends)) * calibration.end_scale + calibration.end_bias
+    return np.asarray(1 / (1 + np.exp(-logit)))
