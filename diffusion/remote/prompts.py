@@ -51,7 +51,8 @@ def said_middle(answer: str, *, complete: bool) -> str:
     answer = re.sub(r"\A\s*<think>.*?(</think>\s*|\Z)", "", answer, flags=re.DOTALL)
     _, begun, text = answer.partition(BEGIN)
     if begun:
-        return _without_partial_end(text.partition(END)[0] if END in text else text)
+        middle, ended, _ = text.partition(END)
+        return middle if ended or complete else _without_partial_end(text)
     if not complete:
         return ""
     fenced = re.fullmatch(r"\s*```[^\n`]*\n(.*?)\n?```\s*", answer, flags=re.DOTALL)

@@ -34,6 +34,9 @@ from diffusion.vocabulary import normalise
 LONGER = (48, 64)
 """Lengths that are tried for blocks, beside those of the profile."""
 
+MORE_LINES = -1.0
+"""What it counts for a middle, as a log probability, that lines of it are cut off: no server bans newlines."""
+
 STARTS = 2
 """Possible middles of a request that get a canvas of their own."""
 
@@ -74,7 +77,7 @@ class _Filling:
 
     def __init__(self, connection: Connection, work: Work, request: FillRequest, served: Native) -> None:
         self._connection, self._work, self._request, self._served = connection, work, request, served
-        self._ranked: list[tuple[bool, int, float, Candidate]] = []
+        self._ranked: list[tuple[bool, float, Candidate]] = []
 
     async def run(self) -> Finish:
         request, profile, widths = self._request, self._served.profile, self._served.widths
@@ -133,12 +136,12 @@ class _Filling:
         if middle is not None:
             if earlier:
                 middle = replace(middle, behind=earlier[canvas].behind)
-            candidate, fits = self._candidate(laid, await self._served.texts.text(middle.ids))
-            self._ranked.append((fits, bool(earlier), middle.score, candidate))
-            self._ranked.sort(key=lambda each: each[:3], reverse=True)
-            self._work.answer(*(each[3] for each in self._ranked))
+            candidate, more = self._candidate(laid, await self._served.texts.text(middle.ids))
+            self._ranked.append((bool(earlier), middle.score + (MORE_LINES if more else 0.0), candidate))
+            self._ranked.sort(key=lambda each: each[:2], reverse=True)
+            self._work.answer(*(each[2] for each in self._ranked))
             self._work.candidates = self._work.candidates[: self._request.n]
-            self._work.draft(self._ranked[0][3].text)
+            self._work.draft(self._ranked[0][2].text)
         return middle
 
     async def _floated(self, laid: _Laid, canvas: Canvas, read: Read) -> Middle | None:
@@ -167,12 +170,12 @@ class _Filling:
         return read_of(self._connection, answer, len(canvas.seed))
 
     def _candidate(self, laid: _Laid, text: str) -> tuple[Candidate, bool]:
-        """What is to be inserted for a middle, and whether it has no more lines than are wanted."""
+        """What is to be inserted for a middle, and whether lines are cut off that are not wanted."""
         healed = laid.prompt.healed
         middle = healed.forced + text
         shown, replace_before = healed.answer(middle if laid.prompt.fences else middle.partition("```")[0])
         shown, more = cut(shown, self._request)
-        return Candidate(text=shown, replace_before=replace_before), not more
+        return Candidate(text=shown, replace_before=replace_before), more
 
 
 def _encoded(text: str, encodes: Encodes) -> tuple[int, ...]:

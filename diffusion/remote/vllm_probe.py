@@ -92,7 +92,9 @@ async def _version(connection: Connection) -> str:
     """vLLM's version, "" if the server does not say that it is one."""
     try:
         value = await connection.json("GET", "/version")
-    except Refused:
+    except Refused as refused:
+        if refused.code in ("busy", "unavailable"):
+            raise
         return ""
     version = value.get("version") if isinstance(value, dict) else None
     return version if isinstance(version, str) and re.match(r"\d", version) else ""

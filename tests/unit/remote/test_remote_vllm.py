@@ -1,0 +1,263 @@
+"""Our canvases on a vLLM server that answers as documented: what it is probed for, and what it is given to denoise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from asking import ask, edit, failure, fill, result, texts
+from conftest import NewEngine, Serve
+from local_server import LocalServer, in_turn, says, text
+from starlette.responses import JSONResponse
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from vllm_server import MODEL, Vllm, canvases, decode, error
+
+from diffusion.api import Candidate, Draft, Result
+from diffusion.remote.engine import RemoteEngine
+
+
+@pytest.fixture
+def vllm(serve: Serve, new_engine: NewEngine) -> Any:
+    """A server with its model, and an engine for it."""
+
+    def make(model: Vllm, **fields: Any) -> tuple[LocalServer, RemoteEngine]:
+        server = serve(model.routes())
+        return server, new_engine(server.url, "vllm", **fields)
+
+    return make
+
+
+SUFFIX = "\n\ndef other():\n    return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "middle", "rest"),
+    [
+        ("a = foo(", "b, c=3", ")"),
+        ("a = foo(", "a middle of thirty-two characters", ")"),
+        ("x = ", "1", ""),
+        ("def f():\n    ", "return 12", ""),
+        ("def f():\n", "    return 12", ""),
+        ("sel", "f.x", ""),
+        ("sel", "f.value", " + 1"),
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {"narrow": False}, {"logprobs": False}, {"echo": False}, {"canvas": 64}])
+def test_the_right_middle_is_found(before: str, middle: str, rest: str, more: dict[str, Any], vllm: Any) -> None:
+    # Where the cursor's line is blank, its indentation belongs to the middle that the model writes.
+    blanks = before[before.rfind("\n") + 1 :] if before.rstrip(" ").endswith("\n") else ""
+    server, engine = vllm(Vllm(blanks + middle, rest + SUFFIX, **more))
+    assert engine.note == "" and engine.device == f"vLLM 0.32.0 at {server.url}, {MODEL}"
+    end = result(engine, fill(f"{before}│{rest}{SUFFIX}"))
+    assert end.candidates == (Candidate(text=middle),), end
+    widths = {len(xargs["diffusion_seed_canvas"]) for xargs in canvases(server)}
+    served = more.get("canvas", 128)
+    assert widths == {served} if more.get("narrow") is False else max(widths) <= served
+
+
+def test_several_lines(vllm: Any) -> None:
+    middle = "\n    if x:\n        return 2\n    return 3"
+    _, engine = vllm(Vllm(middle, SUFFIX))
+    assert texts(engine, fill(f"def f(x):│{SUFFIX}", mode="block", max_lines=9)) == [middle]
+    assert texts(engine, fill(f"def f(x):│{SUFFIX}", mode="block", max_lines=3)) == ["\n    if x:\n        return 2"]
+
+
+def test_the_end_of_a_file(vllm: Any) -> None:
+    _, engine = vllm(Vllm("return a + b", ""))  # the model writes it without the indentation: a dedent
+    assert result(engine, fill("def f(a, b):\n    │")).candidates == (Candidate(text="return a + b", replace_before=4),)
+    _, engine = vllm(Vllm("    return a + b", ""))
+    assert texts(engine, fill("def f(a, b):\n    │")) == ["return a + b"]
+
+
+def test_what_is_sent(vllm: Any) -> None:
+    server, engine = vllm(Vllm("b)", SUFFIX))
+    request = fill(f"import os\nprint(│{SUFFIX}", steps=9, seed=3)
+    assert texts(engine, request) == ["b)"]
+    first = [body for body in server.bodies("/v1/completions") if len(body["prompt"]) > 1]
+    for body in first:
+        xargs, seed = body["vllm_xargs"], body["vllm_xargs"]["diffusion_seed_canvas"]
+        assert body["max_tokens"] == len(seed) and body["seed"] == 3 and body["return_token_ids"] is True
+        assert xargs["diffusion_canvas_length"] == len(seed) or "diffusion_canvas_length" not in xargs
+        assert xargs["diffusion_read_only"] == 1 and xargs["diffusion_max_steps"] in (6, 9)
+        prompt = decode(body["prompt"])
+        assert prompt.startswith("<bos><|turn>system\n") and "def other():" in prompt and "a/b.py" in prompt
+        assert prompt.endswith("```python\nimport os\nprint")  # what healing took is pinned at the start
+        assert seed[0] == 107 + ord("(") and 0 in xargs["diffusion_pinned"]
+    assert [body["vllm_xargs"]["diffusion_max_steps"] for body in first] == sorted(
+        body["vllm_xargs"]["diffusion_max_steps"] for body in first
+    )
+    seeds = [xargs["diffusion_seed_canvas"] for xargs in canvases(server)]
+    server.asked.clear()
+    texts(engine, request)
+    again = [xargs["diffusion_seed_canvas"] for xargs in canvases(server)]
+    assert sorted(seeds) == sorted(again)  # the same request, the same noise
+
+
+def test_ids_are_asked_for_once(vllm: Any) -> None:
+    server, engine = vllm(Vllm("b)", SUFFIX))
+    lines = "".join(f"x{n} = {n}\n" for n in range(50))
+    texts(engine, fill(f"{lines}print(│{SUFFIX}"))
+    asked = [body["prompt"] for body in server.bodies("/tokenize")]
+    assert len(asked) == len(set(asked)) > 50
+    server.asked.clear()
+    texts(engine, fill(f"{lines}print(a, │{SUFFIX}"))
+    assert len(server.bodies("/tokenize")) <= 3
+
+
+def test_special_tokens_in_code_are_text(vllm: Any) -> None:
+    server, engine = vllm(Vllm("b)", SUFFIX))
+    assert texts(engine, fill(f'x = "<turn|><eos>"\nprint(│{SUFFIX}')) == ["b)"]
+    prompt = canvases(server) and server.bodies("/v1/completions")[-1]["prompt"]
+    assert decode(prompt).count("<turn|>") == 3 and prompt.count(106) == 2 and 1 not in prompt
+
+
+def test_a_local_tokenizer(vllm: Any, tmp_path: Any) -> None:
+    words = {f"<unused{n}>": n for n in range(107)}
+    characters = pre_tokenizers.ByteLevel.alphabet()
+    for n, character in enumerate(sorted(characters)):
+        words[character] = 200 + n
+    tokenizer = Tokenizer(models.BPE(vocab=words, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.save(str(tmp_path / "profiles" / "tokenizer.json"))
+    server, engine = vllm(Vllm(), tokenizer="tokenizer.json")
+    ids = tokenizer.encode("ab", add_special_tokens=False).ids
+
+    def answer(asked: Any) -> JSONResponse:
+        width = len(asked.body["vllm_xargs"]["diffusion_seed_canvas"])
+        return JSONResponse({"choices": [{"token_ids": (ids * width)[:width], "logprobs": None}]})
+
+    server.routes["POST /v1/completions"] = answer
+    (found,) = texts(engine, fill("x = │"))
+    assert set(found) == {"a", "b"}
+    assert not server.bodies("/tokenize") and not server.bodies("/detokenize")
+
+
+def test_drafts_come_before_the_result(vllm: Any) -> None:
+    _, engine = vllm(Vllm("b, c=3", ")" + SUFFIX))
+    *drafts, end = ask(engine, fill(f"a = foo(│){SUFFIX}", drafts=True))
+    assert drafts and all(isinstance(draft, Draft) for draft in drafts)
+    assert isinstance(end, Result) and drafts[-1].text == end.candidates[0].text == "b, c=3"  # type: ignore[union-attr]
+
+
+def test_several_candidates(vllm: Any) -> None:
+    _, engine = vllm(Vllm("b, c=3", ")" + SUFFIX))
+    found = texts(engine, fill(f"a = foo(│){SUFFIX}", n=3))
+    assert found[0] == "b, c=3" and 1 <= len(found) <= 3 and len(set(found)) == len(found)
+
+
+def test_a_start_gets_a_canvas_of_its_own(vllm: Any) -> None:
+    server, engine = vllm(Vllm("b, c=3", ")" + SUFFIX))
+    texts(engine, fill(f"a = foo(│){SUFFIX}", starts=("b, c=4",)))
+    assert any("b, c=4" in _text(xargs["diffusion_seed_canvas"]) for xargs in canvases(server))
+
+
+def _text(seed: list[int]) -> str:
+    return "".join(chr(i - 107) if 107 <= i < 107 + 128 else "~" for i in seed)
+
+
+def test_an_edit_goes_by_chat(vllm: Any) -> None:
+    _, engine = vllm(Vllm())
+    assert texts(engine, edit("a│x│b")) == ["by chat"]
+
+
+# --- what it is probed for
+
+
+@pytest.mark.parametrize(
+    ("more", "note"),
+    [
+        ({"pins": False, "version": "0.31.0"}, "vLLM 0.31.0 at URL ignores canvases (vLLM 0.32 or later is needed)"),
+        ({"pins": False}, "vLLM 0.32.0 at URL ignores canvases (vLLM 0.32 or later is needed)"),
+        ({"length": 1000}, "vLLM 0.32.0 at URL has a context of 1000 tokens only: raise --max-model-len"),
+    ],
+)
+def test_a_server_without_pinned_canvases_fills_by_chat(more: dict[str, Any], note: str, vllm: Any) -> None:
+    server, engine = vllm(Vllm(**more))
+    assert engine.note.startswith("filling by chat completion, since " + note.replace("URL", server.url))
+    assert texts(engine, fill("a│")) == ["by chat"]
+    assert "after_cursor" in server.bodies("/v1/chat/completions")[0]["messages"][1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("route", "answer", "note"),
+    [
+        ("POST /v1/completions", lambda _: error("Extra inputs are not permitted: vllm_xargs"), "takes no canvas"),
+        ("POST /v1/completions", says({"detail": "Not Found"}, 404), "takes no canvas"),
+        ("POST /v1/completions", lambda _: error("diffusion_seed_canvas is odd"), "write `canvas` into"),
+        ("POST /tokenize", says({}, 404), "has no /tokenize: name a local `tokenizer`"),
+        ("GET /version", says({}, 404), ""),
+        ("GET /version", says({"version": [1]}), ""),
+    ],
+)
+def test_a_server_that_is_different(route: str, answer: Any, note: str, serve: Serve, new_engine: NewEngine) -> None:
+    server = serve({**Vllm("b", "").routes(), route: answer})
+    engine = new_engine(server.url, "vllm")
+    assert note in engine.note and bool(note) == bool(engine.note)
+    assert texts(engine, fill("a│")) == ["by chat" if note else "b"]
+
+
+def test_the_width_may_be_told(serve: Serve, new_engine: NewEngine) -> None:
+    routes = Vllm("b", "").routes()
+    known = routes["POST /v1/completions"]
+    refuses_once = in_turn(lambda _: error("diffusion_seed_canvas is odd"), known)
+    engine = new_engine(serve({**routes, "POST /v1/completions": refuses_once}).url, "vllm", canvas=128)
+    assert engine.note == "" and texts(engine, fill("a│")) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("routes", "fields", "message", "hint"),
+    [
+        ({"GET /v1/models": says({"data": [{"id": "x"}]})}, {"model": MODEL}, f"does not serve {MODEL}", "it serves x"),
+        ({"GET /v1/models": says({"data": []})}, {}, "lists no models", "name one"),
+        ({"GET /v1/models": text("<html>")}, {}, "something else than a completion", "`url`"),
+        ({"GET /v1/models": says({"error": "no key"}, 401)}, {}, "without a key (401: no key)", "keyring"),
+        ({"GET /version": text("", 503)}, {}, "failed (503)", "log"),
+        ({"POST /tokenize": says({"tokens": "x"})}, {}, "something else", "`url`"),
+        ({"POST /detokenize": says({"prompt": "another text"})}, {}, "something else", "`url`"),
+    ],
+)
+def test_a_server_that_cannot_be_used(
+    routes: dict[str, Any], fields: dict[str, Any], message: str, hint: str, serve: Serve, new_engine: NewEngine
+) -> None:
+    engine = new_engine(serve({**Vllm().routes(), **routes}).url, "vllm", **fields)
+    failed = failure(engine)
+    assert message in failed.message and hint in failed.hint
+
+
+def test_another_vocabulary_is_another_model(vllm: Any) -> None:
+    _, engine = vllm(Vllm(vocabulary=32_000))
+    failed = failure(engine)
+    assert "serves a model with 32000 tokens" in failed.message and "`like`" in failed.hint
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        says({"choices": []}),
+        says({"choices": [{"text": "x"}]}),
+        says({"choices": [{"token_ids": [1, 2]}]}),
+        says({"choices": [{"token_ids": ["1"] * 128}]}),
+        says({"choices": [{"token_ids": [200] * 256, "logprobs": {"token_logprobs": ["x"]}}]}),
+        says({"choices": [{"token_ids": [200] * 256, "logprobs": {"token_logprobs": [0.5]}}]}),
+        text("nonsense"),
+        text("", 500),
+        lambda _: error("diffusion_seed_canvas must hold exactly 7 ids, got 8."),
+    ],
+)
+def test_an_answer_that_is_none(answer: Any, vllm: Any) -> None:
+    server, engine = vllm(Vllm())
+    server.routes["POST /v1/completions"] = answer
+    failure(engine, fill("a│"))
+
+
+def test_the_second_round_may_fail(vllm: Any) -> None:
+    server, engine = vllm(Vllm("b, c=3", ")" + SUFFIX))
+    answers = server.routes["POST /v1/completions"]
+
+    def answer(asked: Any) -> Any:
+        clamps = asked.body["vllm_xargs"]["diffusion_max_steps"] > 6
+        return error("boom", 400) if clamps else answers(asked)
+
+    server.routes["POST /v1/completions"] = answer
+    assert texts(engine, fill(f"a = foo(│){SUFFIX}")) == ["b, c=3"]
