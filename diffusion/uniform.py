@@ -34,12 +34,13 @@ from diffusion.stopping import Limits, settled
 @dataclass(frozen=True, kw_only=True)
 class SpanStep:
     """The batch after a step. Per canvas: `drafts`, the slot with every free position at its likeliest id; `accepted`,
-    which of them were accepted; `log_p` and `sure`, the mean log probability (nats) and the mean probability of the
-    draft's ids over free positions, at temperature 1. `finish` is set in the last step, unless the deadline came
-    between two steps: then there is no further one."""
+    which of them were accepted; `done`, does it take part no more; `log_p` and `sure`, the mean log probability (nats)
+    and the mean probability of the draft's ids over free positions, at temperature 1. `finish` is set in the last
+    step, unless the deadline came between two steps: then there is no further one."""
 
     drafts: tuple[tuple[int, ...], ...]
     accepted: tuple[tuple[bool, ...], ...]
+    done: tuple[bool, ...]
     log_p: tuple[float, ...]
     sure: tuple[float, ...]
     finish: Finish | None
@@ -128,6 +129,7 @@ def denoise(
             accepted=tuple(
                 tuple(some[: len(canvas.slot)]) for some, canvas in zip(accepted.tolist(), canvases, strict=True)
             ),
+            done=tuple((~active).tolist()),
             log_p=tuple(log_p.tolist()),
             sure=tuple(sure.tolist()),
             finish=None if not ended else "deadline" if late else "stop",

@@ -47,7 +47,7 @@ def test_a_step_is_the_library_s_step(chat: ChatTiny, alphabet: Alphabet) -> Non
     as the library can hold them: by logits that leave no choice, so that they condition on themselves."""
     rules = alphabet.rules(one_line=True, fences=False)
     sampler = replace(
-        chat.profile.sampler, entropy_bound=1e9, temperature=(1e-3, 1e-3), self_conditioning="one_hot_at_pins"
+        chat.profile.sampler, entropy_bound=1e9, temperature=(1e-6, 1e-6), self_conditioning="one_hot_at_pins"
     )
     start = torch.randint(0, VOCABULARY, (32,), generator=torch.Generator().manual_seed(5))
     start[SLOT:] = torch.tensor(PINS[: 32 - SLOT])
@@ -67,8 +67,8 @@ def test_a_step_is_the_library_s_step(chat: ChatTiny, alphabet: Alphabet) -> Non
             logits_processor=LogitsProcessorList([hold]),
             max_new_tokens=32,
             max_denoising_steps=count,
-            t_min=1e-3,
-            t_max=1e-3 + 1e-9,
+            t_min=1e-6,
+            t_max=1e-6 + 1e-12,
             sampler_config=EntropyBoundSamplerConfig(entropy_bound=1e9),
             eos_token_id=None,
         )
