@@ -83,7 +83,7 @@ def test_typing_encodes_a_few_ids_only(engine: ResidentEngine) -> None:
     source, encoded = max(SOURCES, key=len), []
     start = source.index("\n\n\n", 1500)
     for at in range(start, start + 150):
-        outcome = result(engine, fill(source[:at] + "│\n" + source[start + 200 :], client="typist", steps=1))
+        outcome = result(engine, fill(source[:at] + "│\n" + source[start + 200 :], client="typist", length_of="1"))
         encoded.append(outcome.cost.encoded)
     assert encoded[0] > 200 and sum(encoded[1:]) / len(encoded[1:]) < 3
 
