@@ -101,12 +101,19 @@ def _difference(old: str, new: str) -> tuple[int, int, int]:
     return start, len(old) - suffix, len(new) - suffix
 
 
-def _point(data: bytes, offset: int) -> tuple[int, int]:
-    return data.count(b"\n", 0, offset), offset - data.rfind(b"\n", 0, offset) - 1
+Edit = tuple[int, int, int, tuple[int, int], tuple[int, int], tuple[int, int]]
+"""A replacement as tree-sitter wants to know it: start, end in the old and in the new text, as bytes and as points."""
 
 
-def _edit(tree: tree_sitter.Tree, old: bytes, new: bytes, start: int, old_end: int, new_end: int) -> None:
-    tree.edit(start, old_end, new_end, _point(old, start), _point(old, old_end), _point(new, new_end))
+def _replacement(old: bytes, new: bytes, start: int, old_end: int, new_end: int) -> Edit:
+    """Counts the lines before the replacement once: what stands there is the same in both."""
+    row, line = new.count(b"\n", 0, start), new.rfind(b"\n", 0, start) + 1
+
+    def point(data: bytes, offset: int) -> tuple[int, int]:
+        rows = data.count(b"\n", start, offset)
+        return row + rows, offset - (data.rfind(b"\n", start, offset) + 1 if rows else line)
+
+    return start, old_end, new_end, (row, start - line), point(old, old_end), point(new, new_end)
 
 
 def error_ranges(tree: tree_sitter.Tree) -> tuple[Range, ...]:
@@ -158,12 +165,13 @@ class ParsedDocument:
             self._reset()
             return
         data = self._shadow[:start] + shadow(text[start:new_end]) + self._shadow[old_end:]
-        if _too_large(data):
+        if _too_large(data, start, new_end):
             self._reset()
             return
-        _edit(self.tree, self._shadow, data, start, old_end, new_end)
+        edit = _replacement(self._shadow, data, start, old_end, new_end)
+        self.tree.edit(*edit)
         if self.good is not None and self.good is not self.tree:
-            _edit(self.good, self._shadow, data, start, old_end, new_end)
+            self.good.edit(*edit)
         self._shadow = data
         self._drift += old_end - start + new_end - start
         self._take(self._parse(data, self.tree))
@@ -213,5 +221,10 @@ class ParsedDocument:
             self.good, self._good_errors, self._drift = tree, broken, 0
 
 
-def _too_large(data: bytes) -> bool:
-    return len(data) > MAX_TEXT or max(map(len, data.split(b"\n"))) > MAX_LINE
+def _too_large(data: bytes, start: int = 0, end: int | None = None) -> bool:
+    """Whether there is too much of it, or a line that touches [start, end) is too long; the others are known."""
+    if end is not None:
+        start = data.rfind(b"\n", 0, start) + 1
+        end = data.find(b"\n", end)
+    lines = data[start : None if end == -1 else end].split(b"\n")
+    return len(data) > MAX_TEXT or max(map(len, lines)) > MAX_LINE

@@ -6,6 +6,7 @@ Knows names and texts; no files on disk, no settings. Rather one file too many t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 NAMES = (
@@ -25,13 +26,12 @@ LANGUAGES = ("dotenv", "env", "pem")
 _KEY = re.compile(
     r"-----BEGIN (?:[A-Z0-9]+ )*(?:PRIVATE KEY|CERTIFICATE(?: REQUEST)?|PRIVATE KEY BLOCK)-----\s*(?:\\n)?"
     r"[\"'\s+]*(?:[A-Za-z0-9+/=]{40}|[A-Za-z-]+: )"
-    r"|^PuTTY-User-Key-File-\d"
-    r"|\bAGE-SECRET-KEY-1[A-Z0-9]{50}",
-    re.MULTILINE,
+    r"|PuTTY-User-Key-File-\d: "
+    r"|AGE-SECRET-KEY-1[A-Z0-9]{50}"
 )
 """A key or certificate itself. A program that only names the header of one is no secret."""
 _MARKS = ("-----BEGIN ", "PuTTY-User-Key-File-", "AGE-SECRET-KEY-1")
-"""Looked for first, since it costs next to nothing."""
+"""How a key begins: looked for first, since it costs next to nothing."""
 
 
 def by_name(path: str) -> str:
@@ -48,6 +48,13 @@ def by_content(text: str, language: str = "") -> str:
     """Why a document with this text counts as secret, or ""."""
     if language.lower() in LANGUAGES:
         return f"its language says that it holds secrets ({language})"
-    if any(mark in text for mark in _MARKS) and _KEY.search(text):
+    if any(_KEY.match(text, at) for mark in _MARKS for at in _places(text, mark)):
         return "it holds a key or a certificate"
     return ""
+
+
+def _places(text: str, mark: str) -> Iterator[int]:
+    at = text.find(mark)
+    while at >= 0:
+        yield at
+        at = text.find(mark, at + 1)

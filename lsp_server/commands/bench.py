@@ -1,7 +1,8 @@
 """`midfill bench`: what a completion costs on this machine, measured on the real processes.
 
-Starts an engine of its own, fills in it, then types into a 2,000-line document through the real server over stdio.
-Knows JSON-RPC framing and the engine interface; nothing of how either is made.
+Starts an engine of its own, fills in it, then types into a 2,000-line document through the real server over stdio; and
+what a keystroke in a 10,000-line document costs the server without the model. Knows JSON-RPC framing and the engine
+interface; nothing of how either is made.
 """
 
 from __future__ import annotations
@@ -21,12 +22,17 @@ from typing import Any
 import psutil
 
 from diffusion.api import EngineError, FillRequest
+from lsp_server.commands import bench_keystrokes
 from lsp_server.commands.session import run_fill
 from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient
 from lsp_server.engine_paths import RUNTIME_DIR_VARIABLE
 from lsp_server.usage import Parser, whole_number
 
 LINES = 2_000
+LONG_LINES = 10_000
+KEYSTROKES = 300
+OTHER_FILES = 4
+"""Open beside the long document."""
 SERVER = (sys.executable, "-I", "-m", "lsp_server", "lsp")
 TYPED = "    result = self.value"
 """What is typed into the document, character by character, each followed by a request."""
@@ -34,13 +40,16 @@ TYPED = "    result = self.value"
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """Times in milliseconds (p50, p95), start-up in seconds, memory (resident) in MiB."""
+    """Times in milliseconds (p50, p95; of keystrokes p50, p99, by the clock and of the processor), start-up in seconds,
+    memory (resident) in MiB."""
 
     requests: int
     cold_start_s: float
     fill_ms: tuple[float, float]
     fill_forwards: float
     round_trip_ms: tuple[float, float]
+    keystroke_ms: tuple[float, float]
+    keystroke_cpu_ms: tuple[float, float]
     initialize_ms: float
     server_mib: float
     engine_mib: float
@@ -61,20 +70,33 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="midfill-") as folder:
         os.environ[RUNTIME_DIR_VARIABLE] = folder
-        figures = asyncio.run(_measure(options.profile, options.requests))
+        keystrokes = _keystrokes(Path(folder))
+        figures = asyncio.run(_measure(options.profile, options.requests, keystrokes))
     if options.json:
         print(json.dumps(asdict(figures)))
         return 0
     print(f"cold start of the engine     {figures.cold_start_s:8.1f} s   until the model is ready")
     for name, (p50, p95) in (("warm fill in the engine", figures.fill_ms), ("LSP round trip", figures.round_trip_ms)):
         print(f"{name:<28} {p50:8.0f} ms  p50   {p95:8.0f} ms  p95")
+    (p50, p99), (cpu50, cpu99) = figures.keystroke_ms, figures.keystroke_cpu_ms
+    print(f"keystroke in the server      {p50:8.1f} ms  p50   {p99:8.1f} ms  p99   (10,000 lines, without the model;")
+    print(
+        f"  of processor time          {cpu50:8.1f} ms  p50   {cpu99:8.1f} ms  p99    clock and processor differ if busy)"
+    )
     print(f"decoder calls per fill       {figures.fill_forwards:8.1f}")
     print(f"initialize                   {figures.initialize_ms:8.0f} ms")
     print(f"memory                       {figures.server_mib:8.0f} MiB server   {figures.engine_mib:.0f} MiB engine")
     return 0
 
 
-async def _measure(profile: str, requests: int) -> Figures:
+def _keystrokes(folder: Path) -> bench_keystrokes.Keystrokes:
+    text = _document(LONG_LINES)
+    others = [path.read_text(encoding="utf-8") for path in _sources()[:OTHER_FILES]]
+    typed = (f"    {TYPED}(argument, other)\n" * KEYSTROKES)[:KEYSTROKES]
+    return bench_keystrokes.measure(text, bench_keystrokes.body_line(text), others, typed, folder / "script.json")
+
+
+async def _measure(profile: str, requests: int, keystrokes: bench_keystrokes.Keystrokes) -> Figures:
     engine = EngineClient(profile)
     try:
         begun = time.monotonic()
@@ -96,17 +118,22 @@ async def _measure(profile: str, requests: int) -> Figures:
         fill_ms=_percentiles(fills),
         fill_forwards=statistics.mean(forwards),
         round_trip_ms=_percentiles(round_trips),
+        keystroke_ms=_percentiles(keystrokes.wall, 0.99),
+        keystroke_cpu_ms=_percentiles(keystrokes.cpu, 0.99),
         initialize_ms=initialize,
         server_mib=memory / 2**20,
         engine_mib=status.memory / 2**20,
     )
 
 
-def _document() -> str:
-    """2,000 lines of real Python: the package's own sources, one after the other."""
-    sources = sorted(Path(str(resources.files("lsp_server"))).rglob("*.py"))
-    lines = [line for path in sources for line in path.read_text(encoding="utf-8").split("\n")]
-    return "\n".join((lines * (LINES // len(lines) + 1))[:LINES]) + "\n"
+def _document(count: int = LINES) -> str:
+    """So many lines of real Python: the package's own sources, one after the other."""
+    lines = [line for path in _sources() for line in path.read_text(encoding="utf-8").split("\n")]
+    return "\n".join((lines * (count // len(lines) + 1))[:count]) + "\n"
+
+
+def _sources() -> list[Path]:
+    return sorted(Path(str(resources.files("lsp_server"))).rglob("*.py"))
 
 
 def _places(text: str, requests: int) -> list[tuple[str, str]]:
@@ -173,9 +200,10 @@ async def _round_trips(server: _Server, text: str, requests: int) -> tuple[list[
     return times[1:], initialize
 
 
-def _percentiles(times: list[float]) -> tuple[float, float]:
+def _percentiles(times: list[float], high: float = 0.95) -> tuple[float, float]:
+    """The median and a higher one."""
     ordered = sorted(times)
-    return statistics.median(ordered), ordered[min(len(ordered) - 1, round(0.95 * (len(ordered) - 1)))]
+    return statistics.median(ordered), ordered[min(len(ordered) - 1, round(high * (len(ordered) - 1)))]
 
 
 class _Server:

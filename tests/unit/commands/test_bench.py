@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from lsp_server.commands import bench
+from lsp_server.commands import bench, bench_keystrokes
 
 
 @pytest.mark.slow
@@ -23,3 +24,14 @@ def test_bench_measures_engine_and_server(capsys: pytest.CaptureFixture[str], mo
 def test_percentiles() -> None:
     assert bench._percentiles([float(n) for n in range(100, -1, -1)]) == (50.0, 95.0)
     assert bench._percentiles([7.0]) == (7.0, 7.0)
+    assert bench._percentiles([float(n) for n in range(101)], 0.99) == (50.0, 99.0)
+
+
+def test_keystrokes_are_answered_by_the_whole_pipeline_and_counted(tmp_path: Path) -> None:
+    text = bench._document(400)
+    line = bench_keystrokes.body_line(text)
+    assert text.split("\n")[line - 1].startswith("    return ")
+    typed = "    x = f(a)\n    y"
+    measured = bench_keystrokes.measure(text, line, ["a = 1\n"], typed, tmp_path / "script.json")
+    assert len(measured.wall) == len(measured.cpu) == len(typed) - bench_keystrokes.WARM_UP
+    assert all(spent > 0 for spent in measured.wall)
