@@ -130,17 +130,21 @@ def skeleton(config: Mapping[str, Any], device: torch.device) -> DiffusionGemmaF
     decoder.rotary_emb = type(decoder.rotary_emb)(typed.text_config, device=device)
     embedding = decoder.embed_tokens
     embedding.embed_scale = torch.tensor(embedding.scalar_embed_scale, device=device)
+    share(encoder, decoder)
+    for layer in (*encoder.layers, *decoder.layers):
+        layer.layer_scalar = torch.ones(1, device=device)
+    return model
+
+
+def share(encoder: Any, decoder: Any) -> None:
+    """Give the encoder the decoder's modules, whatever has become of their weights; all but the layers themselves and
+    their attentions, which differ, and the layer scalars."""
     for name in ("embed_tokens", "norm", "rotary_emb"):
         setattr(encoder, name, getattr(decoder, name))
     for mine, other in zip(encoder.layers, decoder.layers, strict=True):
-        for layer in (mine, other):
-            layer.layer_scalar = torch.ones(1, device=device)
-        for name, module in other.named_children():
+        for name, module in (*other.named_children(), *other.self_attn.named_children()):
             if name != "self_attn":
-                setattr(mine, name, module)
-        for name, module in other.self_attn.named_children():
-            setattr(mine.self_attn, name, module)
-    return model
+                setattr(mine if hasattr(mine, name) else mine.self_attn, name, module)
 
 
 def wanted_shapes(model: DiffusionGemmaForBlockDiffusion) -> dict[str, tuple[int, ...]]:

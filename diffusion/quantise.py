@@ -111,11 +111,16 @@ def _linear(weight: Tensor, how: Quantisation) -> Any:
     """quanto's tensor for (O, I), in the form that no device treats in a way of its own."""
     qtype = qtypes[QTYPES[how.linears]]
     if qtype.bits == 8:
-        scale = AbsmaxOptimizer()(weight, qtype=qtype, axis=0)
+        scale = _not_zero(AbsmaxOptimizer()(weight, qtype=qtype, axis=0))
         return quantize_weight(weight, qtype=qtype, axis=0, scale=scale, optimized=False)
     group = group_for(weight.shape[-1], LINEAR_GROUP) or None  # none: one for each output
     scale, shift = MaxOptimizer()(weight, qtype=qtype, axis=0, group_size=group)
     return quantize_weight(weight, qtype=qtype, axis=0, scale=scale, shift=shift, group_size=group, optimized=False)
+
+
+def _not_zero(scale: Tensor) -> Tensor:
+    """Rows of zeros are divided by their scale, too."""
+    return torch.where(scale == 0, 1, scale)
 
 
 def _tensor(shape: torch.Size, name: str, parts: Mapping[str, Tensor], how: Quantisation) -> Any:

@@ -36,12 +36,17 @@ def config(**changes: Any) -> dict[str, Any]:
 
 
 def library_model(body: dict[str, Any], dtype: torch.dtype = torch.float32) -> DiffusionGemmaForBlockDiffusion:
-    """Random weights of a spread that makes logits differ, in the library's own class."""
+    """Random weights in the library's own class, as tame as trained ones: attention that is not all on one key, and a
+    router that is sure of its choice. Else the smallest difference would grow from layer to layer."""
     torch.manual_seed(0)
     model = DiffusionGemmaForBlockDiffusion(DiffusionGemmaConfig.from_dict(body)).eval().requires_grad_(False)
-    for weight in model.model.decoder.parameters():
+    for name, weight in model.model.decoder.named_parameters():
         if weight.dim() == 1:
             weight.normal_(1.0, 0.1)
+            if name.endswith(("q_norm.weight", "k_norm.weight")):
+                weight.mul_(0.4)
+            elif name.endswith("router.scale"):
+                weight.mul_(2 * len(weight) ** 0.5)
         else:
             weight.normal_(0.0, weight.shape[-1] ** -0.5)
     for number, (mine, encoders) in enumerate(
