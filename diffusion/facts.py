@@ -1,7 +1,7 @@
 """What this installation can run a model with, as one JSON object: `python -I -m diffusion.facts PROFILE`.
 
 A process of its own, since `midfill doctor` must not load torch, and must survive a torch that cannot be loaded.
-Loads no model.
+Loads no model; a server that the profile names is asked what it can do.
 """
 
 from __future__ import annotations
@@ -43,8 +43,13 @@ def _torch() -> dict[str, Any]:
 
 
 def _profile(name: str) -> dict[str, Any]:
-    from diffusion.profiles import load_profile
+    from diffusion.profiles import backend_of, load_profile
 
+    if backend_of(name) != "resident":
+        from diffusion.remote.engine import load
+
+        engine = load(name)
+        return {"name": name, "title": engine.title, "server": engine.device, "note": engine.note}
     profile = load_profile(name)
     files = [profile.weights / file for file in WEIGHT_FILES]
     return {

@@ -21,7 +21,9 @@ WITHOUT_TORCH = (
     "diffusion/api.py", "diffusion/canvas.py", "diffusion/layouts.py", "diffusion/profiles.py",
     "diffusion/scheduler.py", "diffusion/wire.py", "diffusion/server.py", "diffusion/facts.py",
     "diffusion/guard.py", "diffusion/http_server.py", "diffusion/other_tools.py", "diffusion/tool_forms.py",
-    "diffusion/tool_port.py", "diffusion/crashes.py", "diffusion/listening.py", "diffusion/routes.py", "diffusion/model_files.py",
+    "diffusion/tool_port.py", "diffusion/crashes.py", "diffusion/listening.py", "diffusion/routes.py",
+    "diffusion/model_files.py",
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "diffusion/remote").glob("[a-z]*.py"))),
 )  # fmt: skip
 
 

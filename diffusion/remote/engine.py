@@ -27,7 +27,7 @@ class RemoteEngine:
     should tell, "" if all is well."""
 
     def __init__(self, remote: Remote, key: str) -> None:
-        self.name, self.device, self.note = remote.name, remote.url, ""
+        self.name, self.title, self.device, self.note = remote.name, remote.title, remote.url, ""
         self.parallel = remote.parallel
         self._remote = remote
         self._bridge = Bridge()

@@ -84,7 +84,7 @@ def load_remote(name: str) -> Remote:
     data = read_toml(file)
     table = data.get("remote")
     if not isinstance(table, dict):
-        raise EngineError(f"the model profile {file} has no table [remote]", "write the server's `url` into one")
+        raise _wrong(file, "it has no table [remote]", "write the server's `url` into one")
     fields = {field.name: field for field in dataclasses.fields(Remote) if field.name not in _FIXED}
     values: dict[str, Any] = {}
     for key, value in table.items():

@@ -108,6 +108,10 @@ def _model(profile: str) -> Iterator[Check]:
         yield Check(name="model", verdict="fail", value=model["error"], hint=model["hint"])
         return
     yield Check(name="model", value=f"{model['name']}: {model['title']}")
+    if "server" in model:
+        verdict: Verdict = "warn" if model["note"] else "ok"
+        yield Check(name="server", verdict=verdict, value=model["server"], hint=model["note"])
+        return
     if model["missing"]:
         value = f"missing in {model['weights']}: {', '.join(model['missing'])}"
         yield Check(name="weights", verdict="fail", value=value, hint="install midfill again, or train: midfill train")

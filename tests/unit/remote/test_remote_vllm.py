@@ -55,6 +55,13 @@ def test_the_right_middle_is_found(before: str, middle: str, rest: str, more: di
     assert widths == {served} if more.get("narrow") is False else max(widths) <= served
 
 
+@pytest.mark.parametrize("middle", ["12", "b + 3456", "b + 3456, ca", "b + 3456, call()", "b" * 32])
+def test_a_length_is_right_where_the_suffix_is_restored(middle: str, vllm: Any) -> None:
+    """Where the canvas that floats is of no use, and the middle has one of the lengths that are tried."""
+    _, engine = vllm(Vllm(middle, ")" + SUFFIX, floats=False))
+    assert texts(engine, fill(f"a = foo(│){SUFFIX}")) == [middle]
+
+
 def test_several_lines(vllm: Any) -> None:
     middle = "\n    if x:\n        return 2\n    return 3"
     _, engine = vllm(Vllm(middle, SUFFIX))

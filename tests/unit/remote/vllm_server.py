@@ -1,8 +1,8 @@
 """A vLLM server with a model that knows the right middle: routes, answers and refusals as documented for vLLM 0.32.
 
 Its tokenizer has one id for every character and the special tokens of the shipped profile, which it reads in texts, as
-the real one does. Its model writes the middle, and after it the suffix, wherever a canvas is free: surely where the pins are
-at their right places, unsurely where they are not.
+the real one does. Its model writes the middle, and after it the suffix, where a canvas is free: surely if the pins are
+at their right places, unsurely if they are not.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ def decode(ids: Sequence[int]) -> str:
 
 class Vllm:
     """`middle` is right between the cursor's text and `suffix`. `canvas`: the served width. `narrow`: are narrower ones
-    taken? `pins`: the xargs are known. `logprobs`, `echo`: are they told, and are pinned ids given back as they are?"""
+    taken? `pins`: the xargs are known. `logprobs`, `echo`: are they told, and are pinned ids given back as they are?
+    `floats`: does it write anything of use where nothing is pinned at the canvas's end?"""
 
     def __init__(self, middle: str = "", suffix: str = "", **more: Any) -> None:
         self.middle, self.suffix = middle, suffix
-        self.canvas, self.narrow, self.pins, self.logprobs, self.echo = 128, True, True, True, True
+        self.canvas, self.narrow, self.pins, self.logprobs, self.echo, self.floats = 128, True, True, True, True, True
         self.version, self.vocabulary, self.length = "0.32.0", VOCABULARY, 16_384
         for name, value in more.items():
             assert hasattr(self, name)
@@ -100,11 +101,11 @@ class Vllm:
         start = next((at for at in range(len(seed)) if at not in pinned), 0)
         closing = "```" if self.suffix.endswith("\n") else "\n```"
         truth = [*seed[:start], *encode(self.middle + self.suffix + closing), TURN_END, *[EOS] * len(seed)][: len(seed)]
-        fits = all(seed[at] == truth[at] for at in pinned)
+        fits = all(seed[at] == truth[at] for at in pinned) and (self.floats or len(seed) - 1 in pinned)
         written = start + len(self.middle)
         ids, scores = [], []
         for at in range(len(seed)):
-            right = fits or at < written
+            right = fits or (at < written and self.floats)
             ids.append(truth[at] if right else _id("~"))
             scores.append(SURE if right and fits else UNSURE)
             if at in pinned:
