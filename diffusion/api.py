@@ -140,13 +140,15 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a fill took: tokens encoded and reused from the cache, decoder and encoder calls, milliseconds in all."""
+    """What a fill took: tokens encoded and reused from the cache, decoder and encoder calls, milliseconds in all since
+    its arrival, and how many of them it waited for its turn."""
 
     encoded: int = 0
     cached: int = 0
     forwards: int = 0
     encodes: int = 0
     ms: float = 0.0
+    queued_ms: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +171,8 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """What an engine says of itself on `GET /health`. Times in seconds, memory in bytes."""
+    """What an engine says of itself on `GET /health`. Times in seconds, memory in bytes. `idle`: after so long without
+    clients it ends; 0: never."""
 
     state: State
     detail: str = ""
@@ -183,6 +186,7 @@ class Status:
     memory: int = 0
     clients: int = 0
     requests: int = 0
+    idle: float = 0.0
     log: str = ""
 
 

@@ -181,7 +181,8 @@ class EngineServer:
     def status(self) -> Status:
         scheduler = self._scheduler
         error = scheduler.error
-        detail = f"{error.message}: {error.hint}" if error and error.hint else error.message if error else ""
+        note: str = getattr(scheduler.engine, "note", "")  # of an engine whose model is elsewhere
+        detail = f"{error.message}: {error.hint}" if error and error.hint else error.message if error else note
         return Status(
             state=scheduler.state,
             detail=detail,
@@ -194,6 +195,7 @@ class EngineServer:
             memory=psutil.Process().memory_info().rss,
             clients=len(self._watchers),
             requests=scheduler.requests,
+            idle=self._idle,
             log=str(self._options.log or ""),
         )
 

@@ -140,6 +140,7 @@ def _print_status(status: Status, address: str, paths: EnginePaths, out: Console
         "model": status.model + (f" on {status.device}" if status.device else ""),
         "process": f"{status.pid}, up {status.uptime:.0f} s, {status.memory / 1e6:.0f} MB",
         "clients": f"{status.clients}, {status.requests} requests so far",
+        "ends": f"after {status.idle:.0f} s without clients" if status.idle else "when it is told to",
         "version": f"{status.version}, protocol {status.protocol}",
         "log": status.log or "none: its folder cannot be written",
         "socket": str(paths.socket),

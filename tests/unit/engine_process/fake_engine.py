@@ -1,10 +1,10 @@
 """An engine process with a model made of commands: the real server around it, started as a child like the real one.
 
 The prefix of a request says what to do: "drafts 3", "flood 3" (drafts of 20 kB), "hang" (until cancelled), "echo",
-"raise", "crash". The environment says how loading goes: FAKE_LOAD_FIFO (a FIFO that is opened before loading ends),
-FAKE_LOAD_ERROR (the file of an error's message, if it exists); and with FAKE_CLOCK the time of day jumps by hours, back
-and forth, whenever it is asked for. FAKE_TRACE names a FIFO or file to which a line is written when a hanging fill
-starts and when it sees its cancellation.
+"raise", "crash", "say TEXT". The environment says how loading goes: FAKE_LOAD_FIFO (a FIFO that is opened before
+loading ends), FAKE_LOAD_ERROR (the file of an error's message, if it exists); and with FAKE_CLOCK the time of day jumps
+by hours, back and forth, whenever it is asked for. FAKE_TRACE names a FIFO or file to which a line is written when a
+hanging fill starts and when it sees its cancellation.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class CommandedModel:
             raise ValueError(f"secret code: {request.suffix}")
         elif command == "crash":
             os.kill(os.getpid(), signal.SIGKILL)
-        answer = Candidate(text=f"{request.prefix}|{request.suffix}", confidence=0.5)
+        text = argument if command == "say" else f"{request.prefix}|{request.suffix}"
+        answer = Candidate(text=text, confidence=0.5)
         yield Result(candidates=(answer,), cost=Cost(forwards=1), model=self.name)
 
 

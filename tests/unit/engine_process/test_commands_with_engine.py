@@ -205,7 +205,7 @@ def test_status_shows_everything(home: Path, monkeypatch: pytest.MonkeyPatch, ca
         status = json.loads(capsys.readouterr().out)
         assert status.keys() == {
             "state", "detail", "progress", "model", "device", "version", "protocol", "pid", "uptime", "memory",
-            "clients", "requests", "log", "socket", "listening",
+            "clients", "requests", "idle", "log", "socket", "listening",
         }  # fmt: skip
         assert (status["state"], status["progress"], status["pid"]) == ("loading", {"done": 1, "total": 2}, process.pid)
         assert midfill(["engine", "status", *PROFILE]) == 0
@@ -215,6 +215,7 @@ def test_status_shows_everything(home: Path, monkeypatch: pytest.MonkeyPatch, ca
             f"{process.pid}, up ",
             "MB",
             "0, 0 requests",
+            "after 300 s without clients",
             str(paths.log),
             str(paths.socket),
         ):
