@@ -79,10 +79,8 @@ def main(argv: list[str]) -> int:
     for name, (p50, p95) in (("warm fill in the engine", figures.fill_ms), ("LSP round trip", figures.round_trip_ms)):
         print(f"{name:<28} {p50:8.0f} ms  p50   {p95:8.0f} ms  p95")
     (p50, p99), (cpu50, cpu99) = figures.keystroke_ms, figures.keystroke_cpu_ms
-    print(f"keystroke in the server      {p50:8.1f} ms  p50   {p99:8.1f} ms  p99   (10,000 lines, without the model;")
-    print(
-        f"  of processor time          {cpu50:8.1f} ms  p50   {cpu99:8.1f} ms  p99    clock and processor differ if busy)"
-    )
+    for name, low, high in (("a keystroke in the server", p50, p99), ("  of processor time", cpu50, cpu99)):
+        print(f"{name:<28} {low:8.1f} ms  p50   {high:8.1f} ms  p99   (10,000 lines, without the model)")
     print(f"decoder calls per fill       {figures.fill_forwards:8.1f}")
     print(f"initialize                   {figures.initialize_ms:8.0f} ms")
     print(f"memory                       {figures.server_mib:8.0f} MiB server   {figures.engine_mib:.0f} MiB engine")

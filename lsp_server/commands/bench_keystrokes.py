@@ -1,4 +1,4 @@
-"""What a keystroke costs the language server itself, the model not counted: a server in this process, a scripted engine.
+"""What a keystroke costs the language server, the model not counted: a server in this process, a scripted engine.
 
 Knows messages as they come off the wire, and the server; nothing of how a completion is made.
 """
