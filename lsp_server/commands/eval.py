@@ -14,7 +14,8 @@ from typing import Any
 
 from rich.console import Console
 
-from lsp_server.commands import eval_data, eval_figures, eval_report, eval_run, render, session
+from lsp_server.commands import eval_context, eval_data, eval_figures, eval_report, eval_run, render, session
+from lsp_server.commands.eval_context import Repository
 from lsp_server.commands.eval_cuts import KINDS
 from lsp_server.commands.eval_figures import Trial
 from lsp_server.commands.eval_sandbox import SECONDS, Sandbox
@@ -63,6 +64,8 @@ to run. Nothing is written, and nothing leaves the machine unless a profile name
 examples:
   midfill eval repo .
   midfill eval repo ~/src/app --profile embedded --profile my-own --limit 400
+  midfill eval repo ~/src/app --context
+  midfill eval repo ~/src/app --context files lines
 """
 
 LANGUAGE_GROUPS: tuple[tuple[str, ...], ...] = (
@@ -138,6 +141,10 @@ def _repo(options: argparse.Namespace, out: Console, err: Console) -> dict[str, 
     profiles = options.profiles or [DEFAULT_PROFILE]
     if len(profiles) > PROFILES or len(set(profiles)) < len(profiles):
         raise UsageError(f"--profile must name up to {PROFILES} profiles, none of them twice")
+    if options.context is not None:
+        if len(profiles) > 1:
+            raise UsageError("--context compares sources for one model", "name one --profile")
+        return _context(options, profiles[0], out, err)
     cuts = eval_data.repository(options.folder, options.limit)
     conditions = [eval_run.Conditions(engine=options.engine, profile=profile) for profile in profiles]
 
@@ -166,6 +173,43 @@ def _repo(options: argparse.Namespace, out: Console, err: Console) -> dict[str, 
             for profile, (gain, low, high) in zip(profiles[1:], differences, strict=True)
         ],
     }
+
+
+def _context(options: argparse.Namespace, profile: str, out: Console, err: Console) -> dict[str, Any]:
+    """What the sources of context gain: the same cuts with none, with each and with all of them."""
+    cuts = eval_data.repository(options.folder, options.limit)
+    repository = Repository(texts=list(eval_data.tracked(options.folder)))
+    compared = eval_context.conditions(options.context or eval_context.MEASURED)
+
+    async def every() -> dict[str, list[Trial]]:
+        return {
+            name: await eval_run.fill_cuts(
+                eval_run.Conditions(engine=options.engine, profile=profile, repository=repository, sources=sources),
+                cuts,
+                err,
+            )
+            for name, sources in compared.items()
+        }
+
+    runs = asyncio.run(every())
+    rows = []
+    for name, trials in runs.items():
+        gains = {
+            f"{figure}{suffix}": values
+            for figure, value in (("exact_gain", lambda trial: trial.exact), ("similarity_gain", _similarity))
+            for suffix, values in _points(eval_figures.difference(runs["none"], trials, value)).items()
+        }
+        rows.append({"context": name, **eval_figures.summary(trials), **gains})
+    eval_report.rows(out, ("context",), rows)
+    return {"n": len(cuts), "profile": profile, "context": rows}
+
+
+def _similarity(trial: Trial) -> float:
+    return trial.similarity
+
+
+def _points(difference: tuple[float, float, float]) -> dict[str, Any]:
+    return {"": difference[0], "_95": list(difference[1:])}
 
 
 def _conditions(options: argparse.Namespace) -> eval_run.Conditions:
@@ -208,6 +252,14 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         metavar="P",
         help=f"model profile; name several to compare them (default: {DEFAULT_PROFILE})",
+    )
+    repo.add_argument(
+        "--context",
+        nargs="*",
+        choices=eval_context.MEASURED,
+        metavar="SOURCE",
+        help="measure instead what each source of context gains, several files being open (default: all of "
+        f"{', '.join(eval_context.MEASURED)})",
     )
     repo.add_argument("--engine", default=AUTO, metavar="scripted:FILE", help="answer from a file (for tests)")
     _add_limit(repo, 200, "holes")

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from grammars.languages import PLAIN, language_for
+from lsp_server import limits, secrets
 from lsp_server.commands.eval_cuts import Cut, Kind, Text, cut_list, usable
-from lsp_server.documents import without_surrogates
+from lsp_server.documents import split_lines, without_surrogates
 from lsp_server.settings import Settings
 from lsp_server.usage import UsageError
 
@@ -119,13 +120,15 @@ def _records(corpus: Path, language: str) -> Iterator[Text]:
 def repository(folder: Path, count: int) -> list[Cut]:
     """At most `count` cuts in the files below `folder` that git tracks and whose language is known, the kinds in turn.
     Raises UsageError."""
-    cuts = list(islice(cut_list(list(_tracked(folder)), "repo"), count))
+    cuts = list(islice(cut_list(list(tracked(folder)), "repo"), count))
     if not cuts:
         raise UsageError(f"git tracks no source files in {folder} that can be used", "Python, JavaScript, TypeScript")
     return cuts
 
 
-def _tracked(folder: Path) -> Iterator[Text]:
+def tracked(folder: Path) -> Iterator[Text]:
+    """The files below `folder` that git tracks, whose language is known and that an editor would not leave alone, in
+    the order of their names. Raises UsageError."""
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder", "name one below which git tracks your files")
     # The configuration of a repository may name a program as its file system monitor: that one is not started.
@@ -144,7 +147,7 @@ def _tracked(folder: Path) -> Iterator[Text]:
         path = folder / name
         if language is PLAIN or language.id in Settings().disabled_languages or path.is_symlink():
             continue
-        text = _source(path)
+        text = None if secrets.by_name(name) or limits.by_name(name) else _source(path)
         if text is not None:
             yield Text(language=language.language_ids[0], path=without_surrogates(name), text=text)
 
@@ -157,4 +160,5 @@ def _source(path: Path) -> str | None:
         text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, UnicodeDecodeError):
         return None
-    return text if usable(text) else None
+    left_alone = secrets.by_content(text) or limits.by_content(split_lines(text), text, len(text))
+    return text if usable(text) and not left_alone else None

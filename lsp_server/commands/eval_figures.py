@@ -9,7 +9,7 @@ import difflib
 import random
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,9 +93,12 @@ def interval(values: Sequence[float], groups: Sequence[str], seed: int = 0) -> t
     return means[round(0.025 * (DRAWS - 1))], means[round(0.975 * (DRAWS - 1))]
 
 
-def difference(first: Sequence[Trial], other: Sequence[Trial]) -> tuple[float, float, float]:
-    """By how many points of exact match `other` is better than `first` on the same cuts, and the interval of that."""
-    gains = [float(b.exact) - float(a.exact) for a, b in zip(first, other, strict=True)]
+def difference(
+    first: Sequence[Trial], other: Sequence[Trial], value: Callable[[Trial], float] = lambda trial: float(trial.exact)
+) -> tuple[float, float, float]:
+    """By how many points of exact match (or of another value from 0 to 1) `other` is better than `first` on the same
+    cuts, and the interval of that."""
+    gains = [value(b) - value(a) for a, b in zip(first, other, strict=True)]
     low, high = interval(gains, [trial.cut.group for trial in first])
     return percent(gains), round(100 * low, 3), round(100 * high, 3)
 

@@ -16,11 +16,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from diffusion.api import FillRequest
 from lsp_server.commands import render, session
+from lsp_server.commands.eval_context import Repository
 from lsp_server.commands.eval_cuts import Cut
 from lsp_server.commands.eval_data import Problem
 from lsp_server.commands.eval_figures import Trial, judge
 from lsp_server.commands.eval_sandbox import Sandbox, Verdict
-from lsp_server.context import Budget, build_request, parse
+from lsp_server.context import Around, Budget, build_request, parse, sources_of
 
 CLIENT = "eval"
 
@@ -28,12 +29,15 @@ CLIENT = "eval"
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conditions:
     """Who fills and how: engine and profile as on the command line; `steps` None: as many as the profile says;
-    `oracle_length`: the model is told how long the middle is."""
+    `oracle_length`: the model is told how long the middle is. `repository`: what else is open; `sources`: what of all
+    that goes into a request (None: what the settings begin with)."""
 
     engine: str
     profile: str
     steps: int | None = None
     oracle_length: bool = False
+    repository: Repository | None = None
+    sources: frozenset[str] | None = None
 
     def request(self, cut: Cut, number: int) -> FillRequest:
         """What an editor would ask for at the cut, but with the task that the kind of cut sets: one candidate, the
@@ -43,7 +47,8 @@ class Conditions:
             len(cut.prefix),
             language=cut.language,
             path=cut.path,
-            budget=Budget(),
+            budget=Budget(sources=sources_of(["auto"], self.profile) if self.sources is None else self.sources),
+            around=self.repository.around(cut) if self.repository else Around(),
             explicit=True,
             request_id=f"{CLIENT}-{number}",
             client=CLIENT,

@@ -189,6 +189,26 @@ def test_without_a_profile_the_embedded_one_is_measured(script: Script, figures:
     assert result["exact_match_differences"] == []
 
 
+def test_sources_of_context_are_compared_on_the_same_holes(
+    script: Script, figures: Eval, repository: Path, asked: list[FillRequest], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (("b.py", SOURCE), ("c.py", SOURCE.replace("total", "amount")), (".env", SOURCE)):
+        (repository / name).write_text(text)
+    subprocess.run(["git", "-C", str(repository), "add", "--force", "."], check=True, timeout=60, capture_output=True)
+    options = ("repo", str(repository), "--limit", "4", "--engine", script(), "--context", "files", "lines")
+    result = figures(*options)
+    assert [row["context"] for row in result["context"]] == ["none", "files", "lines", "together"]
+    assert all(row["exact_gain"] == 0 and row["similarity_gain_95"] == [0, 0] for row in result["context"])
+    none, files, lines, together = (asked[start : start + 4] for start in range(0, 16, 4))
+    assert all(not one.context and not one.starts for one in none)
+    assert {item.kind for one in files for item in one.context} == {"file"}
+    assert any(one.starts for one in lines) and not any(one.context for one in lines)
+    assert [one.context for one in together] == [one.context for one in files]
+    assert not any(".env" in (one.path, *(item.path for item in one.context)) for one in asked)
+    evaluation.main(options)
+    assert "exact gain" in capsys.readouterr().out
+
+
 def test_errors_are_one_line(
     script: Script, data: Callable[..., str], repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -201,6 +221,8 @@ def test_errors_are_one_line(
         (["heldout", "--corpus", str(repository)], 2, "no held-out files"),
         (["repo", str(repository), "--profile", "a", "--profile", "a"], 2, "none of them twice"),
         (["repo", str(repository), "--limit", "0"], 2, "whole number"),
+        (["repo", str(repository), "--context", "cells"], 2, "cells"),
+        (["repo", str(repository), "--context", "--profile", "a", "--profile", "b"], 2, "one --profile"),
         ([], 2, "required"),
     ):
         assert midfill(["eval", *arguments]) == code
