@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
@@ -28,19 +27,21 @@ from diffusion.api import (
     Progress,
     Result,
 )
+from diffusion.cache_pool import CachePool
 from diffusion.chat import Begun, ChatModel
 from diffusion.denoise import Rules
 from diffusion.infill import Outcome
-from diffusion.kv_cache import KeyValueCache
 from diffusion.layouts import Prompt
 from diffusion.model import ResidentModel
+from diffusion.model_files import is_lack_of_memory
 from diffusion.opening import Desk, Tally, Task
 from diffusion.profiles import ModelProfile, load_profile
 from diffusion.stopping import Cancelled, Limits
 from diffusion.vocabulary import Vocabulary, normalise
 
-CACHES = 16
-"""Document windows whose keys and values are kept: about 6 MB each with the embedded model."""
+PRIMITIVES = "64"
+"""Products that oneDNN and its wrapper in torch remember, half a megabyte each. Both would remember 1024, by the exact
+shape, and shapes of requests seldom come again."""
 
 CANVASES = {"line": 2, "block": 4}
 """Slots that may follow one another before a middle counts as endless."""
@@ -55,7 +56,7 @@ class ResidentEngine:
     def __init__(self, profile: ModelProfile, vocabulary: Vocabulary, resident: ResidentModel) -> None:
         self.name, self.device = profile.name, resident.place
         self._profile, self._vocabulary, self._model = profile, vocabulary, resident
-        self._caches: OrderedDict[tuple[str, str, type], KeyValueCache] = OrderedDict()
+        self._caches = CachePool(resident.new_cache, round(profile.cache_mb * 1e6))
         self._chat = ChatModel(profile, vocabulary, resident) if profile.chat else None
         ids = torch.arange(resident.vocabulary_size, device=resident.device)
         self._special = (ids < profile.specials) | (ids >= len(vocabulary))
@@ -70,22 +71,54 @@ class ResidentEngine:
     ) -> Iterator[Event]:
         """Drafts if asked for, then one result; nothing more once `cancelled` says so.
 
-        `arrived` is time.monotonic() at the request's arrival (now, if not given). Raises EngineError.
+        `arrived` is time.monotonic() at the request's arrival (now, if not given). Raises EngineError; after one for
+        lack of memory the caches are empty and the engine goes on.
         """
-        begun = time.monotonic() if arrived is None else arrived
-        tally = Tally()
-        desk = Desk(model=self._model, cache=self._cache(request), profile=self._profile, tally=tally)
-        limits = Limits(arrived=begun, deadline_ms=request.deadline_ms, cancelled=cancelled)
-        work = self._begin(request, desk, limits)
+        arrived = time.monotonic() if arrived is None else arrived
         try:
-            for event in work.events:
-                if isinstance(event, Outcome):
-                    yield self._result(request, work, event, tally, begun)
-                elif request.drafts and (answer := work.text(event.ids)):
-                    cells = self._cells(event) if isinstance(request, FillRequest) and request.cells else None
-                    yield Draft(step=tally.forwards, text=answer[0], cells=cells)
+            yield from self._events(
+                request, Limits(arrived=arrived, deadline_ms=request.deadline_ms, cancelled=cancelled)
+            )
+            return
         except Cancelled:
             return
+        except (MemoryError, RuntimeError) as error:
+            if not is_lack_of_memory(error):
+                raise
+        finally:
+            self._caches.settle()
+        # Only here, for the error's traceback holds the tensors of the step that failed.
+        self._caches.clear()
+        if self._model.device.type == "cuda":
+            torch.cuda.empty_cache()
+        hint = "close other programs, or take a smaller model: `midfill model list`"
+        raise EngineError("there was not enough memory for this request", hint, "model")
+
+    def forget(self, client: str) -> None:
+        """Give up what is kept for a client that has gone."""
+        self._caches.forget(client)
+
+    def _events(self, request: FillRequest | EditRequest, limits: Limits) -> Iterator[Event]:
+        queued_ms = (time.monotonic() - limits.arrived) * 1000
+        tally = Tally()
+        # An edit's prompt has little in common with a fill's, so that it has a cache of its own.
+        cache = self._caches.take((request.client, request.path, type(request).__name__))
+        desk = Desk(model=self._model, cache=cache, profile=self._profile, tally=tally)
+        work = self._begin(request, desk, limits)
+        for event in work.events:
+            if isinstance(event, Outcome):
+                cost = Cost(
+                    encoded=tally.encoded,
+                    cached=tally.cached,
+                    forwards=tally.forwards,
+                    encodes=tally.encodes,
+                    ms=(time.monotonic() - limits.arrived) * 1000,
+                    queued_ms=queued_ms,
+                )
+                yield self._result(request, work, event, cost)
+            elif request.drafts and (answer := work.text(event.ids)):
+                cells = self._cells(event) if isinstance(request, FillRequest) and request.cells else None
+                yield Draft(step=tally.forwards, text=answer[0], cells=cells)
 
     def _begin(self, request: FillRequest | EditRequest, desk: Desk, limits: Limits) -> Begun:
         """Lay out a request as the profile's layout has it."""
@@ -136,19 +169,7 @@ class ResidentEngine:
                 fitting[ids] = None
         return tuple(fitting)
 
-    def _cache(self, request: FillRequest | EditRequest) -> KeyValueCache:
-        """The cache of the client's document; the least recently used one makes room. An edit's prompt has little in
-        common with a fill's, so that it has one of its own."""
-        key = (request.client, request.path, type(request))
-        cache = self._caches.pop(key, None) or self._model.new_cache()
-        self._caches[key] = cache
-        while len(self._caches) > CACHES:
-            self._caches.popitem(last=False)
-        return cache
-
-    def _result(
-        self, request: FillRequest | EditRequest, work: Begun, outcome: Outcome, tally: Tally, begun: float
-    ) -> Result:
+    def _result(self, request: FillRequest | EditRequest, work: Begun, outcome: Outcome, cost: Cost) -> Result:
         distinct: dict[str, Candidate] = {}
         answers = [work.text(middle.ids) for middle in outcome.middles]
         for answer, evidence in zip(answers, infill.features(outcome.middles), strict=True):
@@ -156,13 +177,6 @@ class ResidentEngine:
                 text, replace_before = answer
                 candidate = Candidate(text=text, replace_before=replace_before, confidence=self._confidence(evidence))
                 distinct.setdefault(text, candidate)
-        cost = Cost(
-            encoded=tally.encoded,
-            cached=tally.cached,
-            forwards=tally.forwards,
-            encodes=tally.encodes,
-            ms=(time.monotonic() - begun) * 1000,
-        )
         if isinstance(request, EditRequest):
             # Half of an edit would lose the other half of the selection.
             candidates = tuple(distinct.values())[: outcome.finish == "stop"]
@@ -206,6 +220,9 @@ class ResidentEngine:
 def load(profile: str, on_progress: Callable[[Progress], None] = lambda _: None) -> ResidentEngine:
     """The engine for the profile of that name. Takes seconds. Raises EngineError with what to do."""
     chosen = load_profile(profile)
+    # Read by the libraries at their first product.
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, PRIMITIVES)
     # A second thread that has to wait for a busy core costs more than it gives, and the editor wants cores too.
     torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))
     # float32 products through bfloat16 units where the CPU has them, as in training: nearly three times as fast.

@@ -8,7 +8,7 @@ history to many canvases without copying or changing it (attention.py). Knows id
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -16,22 +16,28 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 
 from diffusion.attention import shared_history
 
+STEP = 256
+"""Buffers grow by so many ids at a time: doubling would hold up to twice what is needed."""
+
+MakeRoom = Callable[[int], None]
+
 
 class HistoryLayer(CacheLayerMixin):  # type: ignore[misc]
-    """Keys and values of one layer, (1, kv heads, length, head dim), in a buffer that grows by doubling."""
+    """Keys and values of one layer, (1, kv heads, length, head dim), in a buffer that grows in steps."""
 
     is_compileable = False
     is_croppable = True
 
-    def __init__(self, window: int | None) -> None:
+    def __init__(self, window: int | None, make_room: MakeRoom) -> None:
         self.window = window
+        self._make_room = make_room
         self.is_sliding = window is not None
         self.length = 0
         self._buffers: tuple[Tensor, Tensor] | None = None
         self.is_initialized = False
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        self._reserve(key_states, value_states, 256)
+        self._reserve(key_states, value_states, STEP)
         self.is_initialized = True
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
@@ -51,6 +57,11 @@ class HistoryLayer(CacheLayerMixin):  # type: ignore[misc]
     @property
     def values(self) -> Tensor:
         return self._shown(1, 0)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the buffers, used or not."""
+        return sum(buffer.nbytes for buffer in self._buffers or ())
 
     def crop(self, length: int) -> None:
         """Forget everything from `length` on."""
@@ -77,7 +88,8 @@ class HistoryLayer(CacheLayerMixin):  # type: ignore[misc]
     def _reserve(self, key_states: Tensor, value_states: Tensor, length: int) -> None:
         if self._buffers is not None and self._buffers[0].shape[-2] >= length:
             return
-        capacity = max(256, 1 << (length - 1).bit_length())
+        capacity = -(-length // STEP) * STEP
+        self._make_room(sum(states[:, :, :1].nbytes * capacity for states in (key_states, value_states)))
         grown = []
         for index, states in enumerate((key_states, value_states)):
             buffer = states.new_empty((*states.shape[:2], capacity, states.shape[-1]))
@@ -126,12 +138,18 @@ class KeyValueCache:
     """The encoder's state for one document window. `windows`: per layer its sliding window, None for full attention.
 
     `ids` are the encoded ids, `last_hidden` (1, H) the hidden state of the last of them, for the next token's logits.
+    `make_room` is called with a number of bytes before so many are taken.
     """
 
-    def __init__(self, windows: Sequence[int | None]) -> None:
-        self.layers = [HistoryLayer(window) for window in windows]
+    def __init__(self, windows: Sequence[int | None], make_room: MakeRoom = lambda _: None) -> None:
+        self.layers = [HistoryLayer(window, make_room) for window in windows]
         self.ids: list[int] = []
         self.last_hidden: Tensor | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held for keys and values."""
+        return sum(layer.nbytes for layer in self.layers)
 
     def reuse(self, ids: Sequence[int]) -> int:
         """Crop to what `ids` has in common with the cache and return its length.
@@ -143,7 +161,9 @@ class KeyValueCache:
             if cached != new:
                 break
             common += 1
-        if common == len(ids) and common < len(self.ids):
+        if common < len(self.ids):
+            self.last_hidden = None
+        if common == len(ids) and self.last_hidden is None:
             common -= 1
         for layer in self.layers:
             layer.crop(common)

@@ -21,7 +21,7 @@ from diffusion import attention, checkpoint, devices, loader, memory_plan
 from diffusion.api import EngineError, Progress
 from diffusion.devices import Device
 from diffusion.experts import NO_EXPERTS
-from diffusion.kv_cache import KeyValueCache
+from diffusion.kv_cache import KeyValueCache, MakeRoom
 from diffusion.memory_plan import READ_AT_ONCE
 from diffusion.profiles import ModelProfile
 from diffusion.quantisation import Quantisation
@@ -48,9 +48,9 @@ class ResidentModel:
         self._signal_mask: Tensor | None = None
         self._decoder.self_conditioning.register_forward_pre_hook(self._mask_signal)
 
-    def new_cache(self) -> KeyValueCache:
-        """An empty cache for one document window."""
-        return KeyValueCache(self.windows)
+    def new_cache(self, make_room: MakeRoom = lambda _: None) -> KeyValueCache:
+        """An empty cache for one document window. `make_room` as for KeyValueCache."""
+        return KeyValueCache(self.windows, make_room)
 
     @torch.inference_mode()
     def encode(self, ids: Sequence[int], cache: KeyValueCache) -> int:

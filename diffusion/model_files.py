@@ -49,7 +49,7 @@ def lack_of_memory_told(name: str) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError, OSError, ImportError, EngineError) as error:
-        if not isinstance(error, MemoryError) and not any(said in str(error).lower() for said in NO_MEMORY):
+        if not is_lack_of_memory(error):
             raise
         need = _needed_by(name)
         smaller = {other: size for other in profile_files() if 0 < (size := _needed_by(other)) < (need or math.inf)}
@@ -60,6 +60,11 @@ def lack_of_memory_told(name: str) -> Iterator[None]:
             + (f", or take a profile that needs less: {others}" if others else "; no other profile here needs less"),
             "model",
         ) from error
+
+
+def is_lack_of_memory(error: BaseException) -> bool:
+    """In whatever form it comes."""
+    return isinstance(error, MemoryError) or any(said in str(error).lower() for said in NO_MEMORY)
 
 
 def _needed_by(name: str) -> int:

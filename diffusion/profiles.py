@@ -89,14 +89,16 @@ class Chat:
 class ModelProfile:
     """One model. `tokens` names special ids, `languages` maps LSP language ids to ids; ids below `specials` are
     never text. `weights` is a folder; `repository` is where they can be had on the hub, "" if nowhere. `aliases` are
-    other names. Without `quantisation` the weights are loaded as they are. With `chat` the layout is that of a chat
-    model, else the native one. `architecture` is text_config where weights are not at hand yet."""
+    other names. `cache_mb` is the memory for keys and values of all document windows. Without `quantisation` the
+    weights are loaded as they are. With `chat` the layout is that of a chat model, else the native one. `architecture`
+    is text_config where weights are not at hand yet."""
 
     name: str
     title: str
     weights: Path
     repository: str = ""
     aliases: tuple[str, ...] = ()
+    cache_mb: float = 1024
     quantisation: Quantisation | None = None
     layout: Layout
     sampler: Sampler
@@ -176,6 +178,7 @@ def parse_profile(path: Path) -> ModelProfile:
             weights=_weights_folder(data["weights"], path),
             repository=data.get("repository", ""),
             aliases=tuple(data.get("aliases", ())),
+            cache_mb=float(data.get("cache_mb", ModelProfile.cache_mb)),
             quantisation=Quantisation(**data["quantisation"]) if "quantisation" in data else None,
             layout=Layout(**_tuples(data["layout"])),
             sampler=Sampler(**_tuples(data["sampler"])),
