@@ -1,10 +1,10 @@
 """An engine process with a model made of commands: the real server around it, started as a child like the real one.
 
-The prefix of a request says what to do: "drafts 3", "flood 3" (drafts of 20 kB), "hang" (until cancelled), "echo",
-"raise", "crash", "say TEXT". The environment says how loading goes: FAKE_LOAD_FIFO (a FIFO that is opened before
-loading ends), FAKE_LOAD_ERROR (the file of an error's message, if it exists); and with FAKE_CLOCK the time of day jumps
-by hours, back and forth, whenever it is asked for. FAKE_TRACE names a FIFO or file to which a line is written when a
-hanging fill starts and when it sees its cancellation.
+The prefix of a fill or the instruction of an edit says what to do: "drafts 3", "flood 3" (drafts of 20 kB), "hang"
+(until cancelled), "echo", "raise", "crash", "say TEXT", "gate FIFO" (waits until it is opened). The environment says how
+loading goes: FAKE_LOAD_FIFO (a FIFO that is opened before loading ends), FAKE_LOAD_ERROR (the file of an error's
+message, if it exists); and with FAKE_CLOCK the time of day jumps by hours, back and forth, whenever it is asked for.
+FAKE_TRACE names a FIFO or file to which a line is written when a hanging fill starts and when it sees its cancellation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from diffusion import server
-from diffusion.api import Candidate, Cost, Draft, EngineError, Event, FillRequest, Progress, Result
+from diffusion.api import Candidate, Cost, Draft, EditRequest, EngineError, Event, FillRequest, Progress, Result
 
 
 class CommandedModel:
@@ -26,8 +26,12 @@ class CommandedModel:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def fill(self, request: FillRequest, *, arrived: float, cancelled: Callable[[], bool]) -> Iterator[Event]:
-        command, _, argument = request.prefix.partition(" ")
+    def fill(
+        self, request: FillRequest | EditRequest, *, arrived: float, cancelled: Callable[[], bool]
+    ) -> Iterator[Event]:
+        fills = isinstance(request, FillRequest)
+        asked, rest = (request.prefix, request.suffix) if fills else (request.instruction, request.selected)
+        command, _, argument = asked.partition(" ")
         if command == "drafts":
             for step in range(1, int(argument) + 1):
                 yield Draft(step=step, text=f"draft {step}")
@@ -47,10 +51,13 @@ class CommandedModel:
                 trace(f"cancelled {request.id}")
             return
         elif command == "raise":
-            raise ValueError(f"secret code: {request.suffix}")
+            raise ValueError(f"secret code: {rest}")
+        elif command == "gate":
+            trace(f"started {request.id}")
+            Path(argument).read_text()
         elif command == "crash":
             os.kill(os.getpid(), signal.SIGKILL)
-        text = argument if command == "say" else f"{request.prefix}|{request.suffix}"
+        text = argument if command == "say" else f"{asked}|{rest}"
         answer = Candidate(text=text, confidence=0.5)
         yield Result(candidates=(answer,), cost=Cost(forwards=1), model=self.name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import os
 import random
 from pathlib import Path
@@ -12,7 +13,7 @@ import psutil
 import pytest
 from engine_processes import NewClient, ask, engines_in, events_of, over_both_transports, text_of
 
-from diffusion.api import Draft, EngineError, Failure, Result, Status
+from diffusion.api import Draft, EditRequest, EngineError, Failure, Result, Status
 from lsp_server.engine_client import EngineClient
 
 pytestmark = over_both_transports
@@ -38,6 +39,22 @@ async def test_a_fill_starts_the_engine_and_streams(new_client: NewClient, home:
     assert client.paths.socket.parent.stat().st_mode & 0o777 == 0o700
     listening = [c.laddr for c in psutil.Process(status.pid).net_connections("inet") if c.status == psutil.CONN_LISTEN]
     assert [host for host, _ in listening] == (["127.0.0.1"] if client.paths.socket.suffix == ".tcp" else [])
+
+
+async def test_edits_are_answered_like_fills(new_client: NewClient, home: Path) -> None:
+    client = new_client()
+    request = EditRequest(id="1", before="a", selected="b", after="c", instruction="drafts 2", drafts=True)
+    events = [event async for event in client.edit(request)]
+    assert [type(event) for event in events] == [Draft, Draft, Result] and text_of(events) == "drafts 2|b"
+    hanging = client.edit(dataclasses.replace(request, instruction="hang"))
+    first = asyncio.ensure_future(anext(hanging))
+    assert await trace_line(home) == "started 1\n"
+    await asyncio.wait_for(first, 60)
+    await hanging.aclose()
+    assert await trace_line(home) == "cancelled 1\n"
+    for wrong, said in (({"selected": "\ud800"}, "surrogates"), ({"path": 7}, "path must be str")):
+        (end,) = [event async for event in client.edit(dataclasses.replace(request, **wrong))]  # type: ignore[arg-type]
+        assert isinstance(end, Failure) and end.code == "bad_request" and said in end.message
 
 
 async def test_two_starts_at_once_give_one_engine(new_client: NewClient, home: Path) -> None:
@@ -131,6 +148,24 @@ async def test_stop_ends_the_process_and_its_socket(new_client: NewClient, home:
     with pytest.raises(EngineError, match="no engine is running"):
         await new_client(start=False).status()
     assert text_of(await events_of(client, ask("again"))) == "again|"
+
+
+async def test_stop_lets_the_running_request_finish(new_client: NewClient, home: Path) -> None:
+    os.mkfifo(home / "gate")
+    client = new_client()
+    running = asyncio.create_task(events_of(client, ask(f"gate {home / 'gate'}")))
+    assert await trace_line(home) == "started 1\n"
+    lease = client.events()
+    assert (await asyncio.wait_for(anext(lease), 60)).state == "busy"
+    stopping = asyncio.create_task(client.stop())
+    while (await asyncio.wait_for(anext(lease), 60)).state != "stopped":
+        pass
+    assert not running.done() and not stopping.done()
+    await asyncio.to_thread((home / "gate").write_text, "")
+    assert text_of(await running).startswith("gate")
+    await asyncio.wait_for(stopping, 60)
+    await lease.aclose()
+    assert engines_in(home) == []
 
 
 async def stop_after_first(client: EngineClient):  # type: ignore[no-untyped-def]

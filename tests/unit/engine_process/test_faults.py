@@ -189,6 +189,17 @@ async def test_a_full_disk_for_the_log(new_client: NewClient, home: Path) -> Non
     assert text_of(await events_of(client, ask("again"))) == "again|"
 
 
+async def test_the_log_is_rotated(new_client: NewClient) -> None:
+    client = new_client()
+    client.paths.log.parent.mkdir(parents=True)
+    client.paths.log.write_text("x" * 999_990 + "\n")
+    for _ in range(2):
+        await events_of(client, ask("raise"))
+        await client.stop()
+    assert {path.name.removeprefix(client.paths.log.name) for path in client.paths.log.parent.iterdir()} == {"", ".1"}
+    assert "ValueError" in client.paths.log.read_text() and client.paths.log.stat().st_size < 20_000
+
+
 async def test_a_clock_that_jumps(new_client: NewClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_CLOCK", "1")
     client = new_client(idle=600)
