@@ -1,8 +1,8 @@
 """An engine process with a model made of commands: the real server around it, started as a child like the real one.
 
 The prefix of a fill or the instruction of an edit says what to do: "drafts 3", "flood 3" (drafts of 20 kB), "hang"
-(until cancelled), "echo", "raise", "crash", "say TEXT", "gate FIFO" (waits until it is opened). The environment says how
-loading goes: FAKE_LOAD_FIFO (a FIFO that is opened before loading ends), FAKE_LOAD_ERROR (the file of an error's
+(until cancelled), "echo", "raise", "crash", "say TEXT", "gate FIFO" (waits until it is opened). The environment says
+how loading goes: FAKE_LOAD_FIFO (a FIFO that is opened before loading ends), FAKE_LOAD_ERROR (the file of an error's
 message, if it exists); and with FAKE_CLOCK the time of day jumps by hours, back and forth, whenever it is asked for.
 FAKE_TRACE names a FIFO or file to which a line is written when a hanging fill starts and when it sees its cancellation.
 """
