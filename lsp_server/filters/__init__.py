@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from diffusion.api import Candidate, FillRequest
+from lsp_server.filters.body_newline import body_newline
 from lsp_server.filters.brackets import closers_taken_over
 from lsp_server.filters.chat import chat
 from lsp_server.filters.closes_again import closes_again
@@ -22,15 +23,19 @@ from lsp_server.filters.dedent import dedent
 from lsp_server.filters.double_space import double_space
 from lsp_server.filters.first_indent import first_indent
 from lsp_server.filters.indent_unit import indent_unit
+from lsp_server.filters.leading_blank import leading_blank
 from lsp_server.filters.line_ends import line_ends
 from lsp_server.filters.nothing_left import nothing_left
 from lsp_server.filters.one_line import one_line
 from lsp_server.filters.repeats_suffix import repeats_suffix
 from lsp_server.filters.retypes_line import retypes_line
 from lsp_server.filters.runaway import runaway
+from lsp_server.filters.runs_together import runs_together
 from lsp_server.filters.special_tokens import special_tokens
 from lsp_server.filters.surroundings import Rejected, line_before, rest_of_line
+from lsp_server.filters.thoughts import thoughts
 from lsp_server.filters.trailing_blank import trailing_blank
+from lsp_server.filters.unmatched import unmatched
 from lsp_server.insertion import Insertion
 
 __all__ = ["FILTERS", "Rejected", "insertion"]
@@ -40,12 +45,15 @@ Filter = Callable[[str, FillRequest], str | Rejected]
 FILTERS: tuple[Filter, ...] = (
     # What is no code at all.
     control_characters,
+    thoughts,
     special_tokens,
     chat,
     runaway,
     # What stands before the cursor.
     retypes_line,
     double_space,
+    leading_blank,
+    body_newline,
     first_indent,
     dedent,
     indent_unit,
@@ -54,6 +62,8 @@ FILTERS: tuple[Filter, ...] = (
     comment_before_rest,
     repeats_suffix,
     closes_again,
+    unmatched,
+    runs_together,
     trailing_blank,
     # What is left.
     nothing_left,
@@ -67,7 +77,7 @@ def insertion(candidate: Candidate, request: FillRequest) -> Insertion | Rejecte
     for apply in FILTERS:
         filtered = apply(text, request)
         if isinstance(filtered, Rejected):
-            return filtered
+            return replace(filtered, filter=apply.__name__)
         text = filtered
     return _placed(text, rewritten, request, candidate.confidence)
 

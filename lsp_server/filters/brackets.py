@@ -34,7 +34,7 @@ _HASH_COMMENTS = frozenset(
 class Balance:
     """What a text leaves unbalanced: `closed` has its extra closers with their offsets, `opened` what stays open, the
     innermost last. A quote counts as a bracket, and so does the "${" of code in a template string. `comment`: where a
-    comment starts that runs to the text's end, or None."""
+    comment starts that runs to the text's end or beyond, or None."""
 
     closed: tuple[tuple[int, str], ...]
     opened: tuple[str, ...]
@@ -71,7 +71,7 @@ def balance(text: str, language: str, *, quote: str = "", template: bool = False
             quote = mark
         elif mark in _COMMENT_ENDS:
             end = text.find(_COMMENT_ENDS[mark], at)
-            comment = found.start() if end < 0 and mark != "/*" else None
+            comment = found.start() if end < 0 else None
             at = len(text) if end < 0 else end
         elif mark in "([{":
             opened.append(mark)
@@ -161,6 +161,8 @@ def closers_taken_over(text: str, request: FillRequest) -> int:
         only_separators = not rest.strip(" \t;,")
         if redundant or only_separators or (">" in rest and closes_angle(text)):
             return len(rest.rstrip())
+    elif rest.strip() and not rest.strip(" \t;,") and compact(text.split("\n", 1)[0]).endswith(compact(rest)):
+        return len(rest.rstrip())  # The line's end stands in the text, and more lines after it.
     taken = last = 0
     for at, closer in redundant:
         gap = len(rest) - taken - len(rest[taken:].lstrip())
@@ -168,6 +170,8 @@ def closers_taken_over(text: str, request: FillRequest) -> int:
             break
         taken += gap + len(closer)
         last = at + len(closer)
+    if taken and compact(rest[taken:]) and compact(text[last:]).endswith(compact(rest[taken:])):
+        return len(rest.rstrip())  # The text writes something between the closers and what follows them.
     for char in text[last:].strip() if taken else "":
         if char not in ";,>" or not rest.startswith(char, taken):
             break

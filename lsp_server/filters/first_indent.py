@@ -1,6 +1,7 @@
-"""Puts the first line of a text where the cursor is, if it is indented too far: by a few columns, or twice.
+"""Puts the first line of a text where the cursor is, if it is indented too far: by a few columns, or twice; and where
+the line above is, if the cursor itself stands too deep.
 
-Only a text that starts its line is looked at, and only what it adds to the white space before the cursor.
+Only a text that starts its line is looked at.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from diffusion.api import FillRequest
 from grammars.languages import language_for
 from grammars.lines import indent_of
+from lsp_server.filters.brackets import balance, before_cursor
 from lsp_server.filters.surroundings import (
     at_line_start,
     goes_on,
@@ -45,19 +47,35 @@ def first_indent(text: str, request: FillRequest) -> str:
 def _wanted(request: FillRequest, body: str, width: int, cursor: int, level: int, below: int | None) -> int:
     """Where the first line belongs, in columns; `below` is where the next one stands if the first opens a block."""
     added = width - cursor
-    if added <= 0 or body.startswith(_CONTINUES):
+    if body.startswith(_CONTINUES):
         return width
     above = previous_line(request)
+    if added <= 0:
+        return min(width, _level_above(request, above, cursor))
     if opens_block(above, request.language) and cursor == indent_of(above) + level:
         return cursor  # It stands where the block begins.
+    deeper = goes_on(above, request.language)
+    deepest = indent_of(above) + (level if deeper else 0)
     if added % level:  # A few columns.
-        return cursor + added - added % level
+        whole = cursor + added - added % level
+        return whole if deeper or not above else min(whole, max(cursor, deepest))
     if below == added + level:  # The text has brought its indentation along: twice is too much.
         return max(added, cursor)
     if not above:
         return width
-    deeper = goes_on(above, request.language)
-    deepest = indent_of(above) + (level if deeper else 0)
     if language_for(request.language).block_style == "indent" and width > deepest:
         return max(deepest, cursor)
     return cursor if added == cursor and not (deeper and indent_of(above) >= cursor) else width
+
+
+def _level_above(request: FillRequest, above: str, cursor: int) -> int:
+    """Where a line belongs if the cursor is deeper than the line above it, which is complete; else where the cursor
+    is."""
+    opened = before_cursor(request).opened
+    if language_for(request.language).block_style == "indent":
+        complete = request.language == "python" and not opened and not above.lstrip().startswith(("#", "@"))
+    else:
+        complete = above.rstrip().endswith((";", "}")) and (not opened or opened[-1] == "{")
+    complete = complete and not balance(above, request.language).opened
+    deeper = cursor > indent_of(above) and bool(above)
+    return indent_of(above) if deeper and complete and not goes_on(above, request.language) else cursor

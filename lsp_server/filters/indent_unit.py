@@ -6,6 +6,7 @@ cursor's line or the document has tabs and spaces, or the cursor is in a string,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from lsp_server.filters.brackets import before_cursor
 from lsp_server.filters.surroundings import at_line_start, indent_unit_of, line_before, opens_block, split_indent
 
 STEPS = (2, 3, 4, 8)
+_PART = re.compile(r"(?:else|elif|except|finally|return|yield|break|continue)\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,10 @@ def indent_unit(text: str, request: FillRequest) -> str:
     header = first if at_line_start(request) else line_before(request) + first
     widths = [_columns(split_indent(line)[0]) for line in later if line.strip()]
     opens = bool(widths) and opens_block(header, request.language)
-    scales = _scales(start, _columns(unit), widths, known) if opens else iter(())
+    # `return` or `else` in column 0, and the cursor is not there: the text was written from column 0 on.
+    lonely = start > 0 and at_line_start(request) and any(map(_PART.match, later))
+    continues = header.rstrip().endswith(("(", "[", ","))
+    scales = _scales(start, _columns(unit), widths, known, lonely, continues) if opens else iter(())
     scale = next((scale for scale in scales if all(map(scale.fits, widths))), AS_IS)
     if scale is AS_IS and not known:
         return text
@@ -66,13 +71,18 @@ def _mixes(request: FillRequest) -> bool:
     return few * 10 > many
 
 
-def _scales(start: int, level: int, widths: list[int], known: bool) -> Iterator[Scale]:
+def _scales(start: int, level: int, widths: list[int], known: bool, lonely: bool, continues: bool) -> Iterator[Scale]:
     """What the columns of lines may mean, below one at `start` that opens a block; the likeliest first. Where the
     document has no indentation yet, any deeper column is as good as any other; and where the cursor is at no level of
-    the document's unit, as below an open bracket, the unit says nothing."""
+    the document's unit, as below an open bracket, the unit says nothing.
+    `lonely`: what cannot stand by itself is in column 0. `continues`: arguments follow, which some indent twice."""
     below = widths[0]
     if start % level:
         return
+    if continues and below == start + 2 * level:
+        yield AS_IS
+    if lonely and below in STEPS:
+        yield Scale(origin=0, step=below, target=start)
     if below == start + level or (not known and below > start):
         yield AS_IS
     if below - start in STEPS:

@@ -35,7 +35,7 @@ def _without_rest(text: str, rest: str) -> str:
         angle = tail == [">"] == ahead[:1] and closes_angle(text)
         if whole or started or angle or (doubled and rest[:1].isspace()):
             start = token.start()
-            return text[:start].rstrip() if rest[:1].isspace() else text[:start]
+            return text[:start].rstrip() if rest[:1].isspace() or rest[0] in ")],;" else text[:start]
     return text
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 
 from diffusion.api import FillRequest
+from lsp_server.filters.surroundings import MARKUP
 
-_MARKUP = frozenset({"html", "xml", "svg", "javascriptreact", "typescriptreact", "vue", "svelte", "markdown", "mdx"})
+_MAY_HAVE_TAGS = MARKUP | {"markdown", "mdx"}
 
 # <|name|>, <|name>, <name|> are nothing else in any language.
-_PIPED = re.compile(r"<\|[A-Za-z_][\w.-]*\|?>|<[A-Za-z_][\w.-]*\|>")
+_PIPED = re.compile(r"<\|[A-Za-z_][\w.-]*\|?>|<[A-Za-z_][\w.-]*\|>|<｜[^<>｜\n]{1,40}｜>")
 # These could be tags: they are markers only outside of markup.
 _PLAIN = re.compile(
     r"</?(?:mask|pad|bos|eos|unk|s|sep|cls|eom|eot|eod|PRE|SUF|MID|EOT|END|fim_prefix|fim_suffix|fim_middle|fim_pad"
@@ -20,14 +21,18 @@ _PLAIN = re.compile(
     r"|\[(?:MASK|PAD|UNK|SEP|CLS|/?INST)\]|<</?SYS>>"
 )
 _END = re.compile(
-    r"<\|?(?:turn\||endoftext|im_end|eot_id|end_of_text|eom_id|file_sep(?:arator)?|end)\|?>|</s>|<(?:eos|eot|EOT|end_of_turn)>"
+    r"<\|?(?:turn\||endoftext|im_end|eot_id|end_of_text|eom_id|file_sep(?:arator)?|end)\|?>|</s>"
+    r"|<(?:eos|eot|EOT|end_of_turn)>|<｜end[^<>｜\n]{1,40}｜>"
 )
-_ROLE = re.compile(r"(?:<\|(?:im_start|start_header_id|turn)\|?>|<start_of_turn>)(?:system|user|assistant|model)?\n?")
+_ROLE = re.compile(
+    r"(?:<\|(?:im_start|start_header_id|turn)\|?>|<start_of_turn>)(?:system|user|assistant|model)?\n?"
+    r"|<\|(?:system|user|assistant|model)\|>\n?"
+)
 
 
 def special_tokens(text: str, request: FillRequest) -> str:
     around = request.prefix + request.suffix
-    patterns = (_PIPED,) if request.language in _MARKUP else (_PIPED, _PLAIN)
+    patterns = (_PIPED,) if request.language in _MAY_HAVE_TAGS else (_PIPED, _PLAIN)
     if any(pattern.search(around) for pattern in patterns):
         return text
 

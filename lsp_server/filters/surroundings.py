@@ -11,6 +11,10 @@ from grammars.lines import indent_of, line_end, line_start, style
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 WORD = re.compile(r"\w")
+PROSE = frozenset({"plaintext", "markdown", "mdx", "restructuredtext", "asciidoc", "latex", "git-commit"})
+"""Languages for people."""
+MARKUP = frozenset({"html", "xhtml", "xml", "svg", "javascriptreact", "typescriptreact", "vue", "svelte"})
+"""Languages with tags."""
 _INDENTED = re.compile(r"^(?:\t| {2})[ \t]*\S", re.MULTILINE)
 _COMMENT = re.compile(r"\s*(?://|#|/\*|\*|--|<!--).*[^{(\[\s]\s*\Z")
 _OPENS = re.compile(r"(?:[:{(\[]|=>|->|\b(?:do|then|else|begin)|\bdo\s*\|[^|]*\|)\s*\Z")
@@ -24,9 +28,10 @@ _BLOCK_WORDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Rejected:
-    """Nothing of the text can be offered."""
+    """Nothing of the text can be offered; `filter` is the name of the one that found that."""
 
     reason: str
+    filter: str = ""
 
 
 def lines_of(text: str) -> list[str]:

@@ -59,7 +59,7 @@ RUNAWAY: list[Row] = [
     ("python", "x = │\n", "1 + 1 + 1 + 1 + 1 + 1 + 1 + 1", "x = 1 + 1 + 1 + 1 + 1 + 1 + 1 + 1│\n"),
     ("python", "x = [│]\n", "0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0", "x = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0│]\n"),
     ("python", "x = │\n", "self.self.self.self.self.self.self.self.self", None),
-    ("c", "│\n", "}\n}\n}", "}\n}\n}│\n"),
+    ("c", "{{{\n│\n", "}\n}\n}", "{{{\n}\n}\n}│\n"),
     ("python", "│\n", "import os\nimport os\nimport o", "import os│\n"),
     ("python", "│\n", "pass\npass\n", "pass\npass│\n"),
     ("lua", "if a then\n  if b then\n    if c then\n      d()\n    │\n", "end\n  end\nend",

@@ -1,6 +1,6 @@
 """The filters, in text: a document with a cursor, what the model wrote, and what stands there once it is accepted.
 
-The examples stand in filter_tables.py.
+The examples stand in filter_tables*.py, by filter, and in insertion_*.py, by the kind of fault.
 """
 
 from __future__ import annotations
@@ -8,8 +8,13 @@ from __future__ import annotations
 import re
 from importlib import resources
 
+import filter_tables
+import filter_tables_more
+import insertion_brackets
+import insertion_layout
+import insertion_model_text
 import pytest
-from filter_tables import TABLES, Row
+from filter_tables import Row
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +22,13 @@ from diffusion.api import Candidate, FillRequest
 from lsp_server import filters
 
 CURSOR = "│"
+TABLES = filter_tables.TABLES | filter_tables_more.TABLES
+KINDS = {
+    name.lower(): rows
+    for module in (insertion_brackets, insertion_layout, insertion_model_text)
+    for name, rows in vars(module).items()
+    if name.isupper()
+}
 
 
 def check(language: str, before: str, fill: str, expect: str | None, *, replace_before: int = 0) -> None:
@@ -39,6 +51,13 @@ def test_every_filter_has_a_table() -> None:
     "row", [pytest.param(row, id=f"{name}-{n}") for name in TABLES for n, row in enumerate(TABLES[name])]
 )
 def test_what_a_filter_does(row: Row) -> None:
+    check(*row)
+
+
+@pytest.mark.parametrize(
+    "row", [pytest.param(row, id=f"{name}-{n}") for name in KINDS for n, row in enumerate(KINDS[name])]
+)
+def test_inputs_of_the_same_kinds_as_the_reported_faults(row: Row) -> None:
     check(*row)
 
 

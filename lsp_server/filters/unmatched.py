@@ -1,0 +1,46 @@
+"""Cuts a text before a bracket or a tag that it closes and nothing opens, where the document itself has none such."""
+
+from __future__ import annotations
+
+import re
+
+from diffusion.api import FillRequest
+from lsp_server.filters.brackets import balance, closers_taken_over, redundant_closers
+from lsp_server.filters.surroundings import MARKUP, Rejected
+
+_TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*|(?=>))(?:[^<>\"'{}]|\"[^\"]*\"|'[^']*'|\{[^{}]*\})*?(/?)>")
+NOTHING_OPENS = "it closes a bracket or a tag that nothing opens"
+
+_VOID = frozenset(
+    ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr")
+)
+
+
+def unmatched(text: str, request: FillRequest) -> str | Rejected:
+    whole = balance(request.prefix + request.suffix, request.language)
+    brackets = not (whole.closed or whole.opened) and whole.comment is None
+    tags = request.language in MARKUP and _tags(request.prefix + request.suffix) == ([], [])
+    if not brackets and not tags:
+        return text
+    cuts = {at for at, _ in redundant_closers(text, request)} | {at for at, _ in (_tags(text)[0] if tags else ())}
+    for at in sorted({*cuts, len(text)}, reverse=True):
+        kept = text if at == len(text) else text[:at].rstrip()
+        made = request.prefix + kept + request.suffix[closers_taken_over(kept, request) :]
+        if not (brackets and balance(made, request.language).closed) and not (tags and _tags(made)[0]):
+            return kept if kept.strip() else Rejected(reason=NOTHING_OPENS)
+    return Rejected(reason=NOTHING_OPENS)
+
+
+def _tags(text: str) -> tuple[list[tuple[int, str]], list[str]]:
+    """The closing tags of a text that close nothing in it, with their offsets, and the names that stay open."""
+    closed: list[tuple[int, str]] = []
+    opened: list[str] = []
+    for tag in _TAG.finditer(text):
+        ends, name, empty = tag[1], tag[2], tag[3]
+        if ends and name in opened:
+            del opened[len(opened) - 1 - opened[::-1].index(name) :]
+        elif ends:
+            closed.append((tag.start(), name))
+        elif not empty and name.lower() not in _VOID:
+            opened.append(name)
+    return closed, opened
