@@ -1,7 +1,8 @@
 """`midfill bench`: what a completion costs on this machine, measured on the real processes.
 
-Starts an engine of its own, fills in it, then types into a 2,000-line document through the real server over stdio; and
-what a keystroke in a 10,000-line document costs the server without the model. Knows JSON-RPC framing and the engine
+Starts an engine of its own, fills in it, then types into a 2,000-line document through the real server over stdio, with
+two more windows open; kills the engine and waits for the next answer; and what a keystroke in a 10,000-line document
+costs the server without the model. Knows JSON-RPC framing and the engine
 interface; nothing of how either is made.
 """
 
@@ -29,6 +30,7 @@ from lsp_server.engine_paths import RUNTIME_DIR_VARIABLE
 from lsp_server.usage import Parser, whole_number
 
 LINES = 2_000
+WINDOWS = 3
 LONG_LINES = 10_000
 KEYSTROKES = 300
 OTHER_FILES = 4
@@ -41,18 +43,21 @@ TYPED = "    result = self.value"
 @dataclass(frozen=True, kw_only=True)
 class Figures:
     """Times in milliseconds (p50, p95; of keystrokes p50, p99, by the clock and of the processor), start-up in seconds,
-    memory (resident) in MiB."""
+    memory (resident) in MiB. `border_ms`: what the way to the engine and back adds to a fill; `recovery_s`: from a
+    killed engine to the next answer; `windows_mib`: of every window's server, with one engine for all."""
 
     requests: int
     cold_start_s: float
     fill_ms: tuple[float, float]
+    border_ms: tuple[float, float]
     fill_forwards: float
     round_trip_ms: tuple[float, float]
     keystroke_ms: tuple[float, float]
     keystroke_cpu_ms: tuple[float, float]
     initialize_ms: float
-    server_mib: float
+    windows_mib: tuple[float, ...]
     engine_mib: float
+    recovery_s: float
 
 
 def main(argv: list[str]) -> int:
@@ -78,12 +83,16 @@ def main(argv: list[str]) -> int:
     print(f"cold start of the engine     {figures.cold_start_s:8.1f} s   until the model is ready")
     for name, (p50, p95) in (("warm fill in the engine", figures.fill_ms), ("LSP round trip", figures.round_trip_ms)):
         print(f"{name:<28} {p50:8.0f} ms  p50   {p95:8.0f} ms  p95")
+    p50, p95 = figures.border_ms
+    print(f"{'to the engine and back':<28} {p50:8.1f} ms  p50   {p95:8.1f} ms  p95")
     (p50, p99), (cpu50, cpu99) = figures.keystroke_ms, figures.keystroke_cpu_ms
     for name, low, high in (("a keystroke in the server", p50, p99), ("  of processor time", cpu50, cpu99)):
         print(f"{name:<28} {low:8.1f} ms  p50   {high:8.1f} ms  p99   (10,000 lines, without the model)")
     print(f"decoder calls per fill       {figures.fill_forwards:8.1f}")
     print(f"initialize                   {figures.initialize_ms:8.0f} ms")
-    print(f"memory                       {figures.server_mib:8.0f} MiB server   {figures.engine_mib:.0f} MiB engine")
+    servers = ", ".join(f"{window:.0f}" for window in figures.windows_mib)
+    print(f"memory of {WINDOWS} windows          {servers} MiB servers   {figures.engine_mib:.0f} MiB their one engine")
+    print(f"engine killed                {figures.recovery_s:8.1f} s   until the next answer")
     return 0
 
 
@@ -101,12 +110,19 @@ async def _measure(profile: str, requests: int, keystrokes: bench_keystrokes.Key
         await engine.wait_ready()
         cold = time.monotonic() - begun
         text = _document()
-        fills, forwards = await _fills(engine, text, requests)
-        server = await _Server.start()
-        round_trips, initialize = await _round_trips(server, text, requests)
-        memory = psutil.Process(server.process.pid).memory_info().rss
+        fills, borders, forwards = await _fills(engine, text, requests)
+        servers = [await _Server.start() for _ in range(WINDOWS)]
+        round_trips, initialize = await _round_trips(servers[0], text, requests)
+        for server in servers[1:]:
+            await _round_trips(server, text, 1)
+        memory = [psutil.Process(server.process.pid).memory_info().rss / 2**20 for server in servers]
         status = await engine.status()
-        await server.end()
+        for server in servers:
+            await server.end()
+        psutil.Process(status.pid).kill()
+        begun = time.monotonic()
+        await _fills(engine, text, 0)
+        recovery = time.monotonic() - begun
     finally:
         if await engine.running():
             await engine.stop()
@@ -114,13 +130,15 @@ async def _measure(profile: str, requests: int, keystrokes: bench_keystrokes.Key
         requests=requests,
         cold_start_s=cold,
         fill_ms=_percentiles(fills),
+        border_ms=_percentiles(borders),
         fill_forwards=statistics.mean(forwards),
         round_trip_ms=_percentiles(round_trips),
         keystroke_ms=_percentiles(keystrokes.wall, 0.99),
         keystroke_cpu_ms=_percentiles(keystrokes.cpu, 0.99),
         initialize_ms=initialize,
-        server_mib=memory / 2**20,
+        windows_mib=tuple(memory),
         engine_mib=status.memory / 2**20,
+        recovery_s=recovery,
     )
 
 
@@ -141,10 +159,10 @@ def _places(text: str, requests: int) -> list[tuple[str, str]]:
     return [(f"{before}\n{(TYPED + ' ') * 3}"[: len(before) + 6 + n % 60], after) for n in range(requests)]
 
 
-async def _fills(engine: EngineClient, text: str, requests: int) -> tuple[list[float], list[int]]:
-    places = _places(text, requests)
-    times, forwards = [], []
-    for number, (prefix, suffix) in enumerate([places[0], *places]):
+async def _fills(engine: EngineClient, text: str, requests: int) -> tuple[list[float], list[float], list[int]]:
+    """Times in the engine, times beyond them, decoder calls; after one fill that warms up."""
+    times, borders, forwards = [], [], []
+    for number, (prefix, suffix) in enumerate([*_places(text, 1), *_places(text, requests)]):
         request = FillRequest(
             id=str(number),
             client="bench",
@@ -153,10 +171,12 @@ async def _fills(engine: EngineClient, text: str, requests: int) -> tuple[list[f
             prefix=prefix[-8000:],
             suffix=suffix[:4000],
         )
+        begun = time.monotonic()
         result = await run_fill(engine, request)
         times.append(result.cost.ms)
+        borders.append((time.monotonic() - begun) * 1000 - result.cost.ms)
         forwards.append(result.cost.forwards)
-    return times[1:], forwards[1:]  # the first one warms up
+    return times[1:], borders[1:], forwards[1:]
 
 
 async def _round_trips(server: _Server, text: str, requests: int) -> tuple[list[float], float]:

@@ -16,7 +16,9 @@ def test_bench_measures_engine_and_server(capsys: pytest.CaptureFixture[str], mo
     assert bench.main(["--requests", "2", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["requests"] == 2 and figures["fill_forwards"] >= 1
-    assert all(figures[name] > 0 for name in ("cold_start_s", "initialize_ms", "server_mib", "engine_mib"))
+    assert all(figures[name] > 0 for name in ("cold_start_s", "initialize_ms", "engine_mib", "recovery_s"))
+    assert len(figures["windows_mib"]) == bench.WINDOWS and min(figures["windows_mib"]) > 0
+    assert all(spent > 0 for spent in figures["border_ms"])
     # A completion through the server holds a fill.
     assert figures["round_trip_ms"][1] > 0 and figures["fill_ms"][1] > 0
 
