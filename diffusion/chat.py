@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from diffusion import chat_layout, floating, infill
-from diffusion.api import EditRequest, FillRequest
+from diffusion.api import EditRequest, EngineError, FillRequest
 from diffusion.chat_layout import ChatPrompt
 from diffusion.floating import SpanTask
 from diffusion.model import ResidentModel
@@ -28,6 +28,9 @@ EDIT_CANVASES = 8
 GROWTH = 1.25
 """How much longer than the selection what replaces it is expected to be, for the width of the canvas."""
 
+SAMPLE = "def f(x):\n\n    return  x\n\n\n\té = ' <|x|> '\n"
+"""A tokenizer that strips, normalises or knows too little shows by it."""
+
 Answer = tuple[str, int]
 """Text, and how many blanks before the cursor it replaces."""
 
@@ -41,9 +44,12 @@ class Begun:
 
 
 class ChatModel:
-    """A chat model's vocabulary, profile and rules, made once."""
+    """A chat model's vocabulary, profile and rules, made once. Raises EngineError where the vocabulary is of no use."""
 
     def __init__(self, profile: ModelProfile, vocabulary: Vocabulary, resident: ResidentModel) -> None:
+        if vocabulary.decode(vocabulary.encode(SAMPLE)) != SAMPLE:
+            message = f"the tokenizer in {profile.weights} does not give code back as it was"
+            raise EngineError(message, "take the tokenizer.json that came with the weights", "model")
         self._profile, self._vocabulary = profile, vocabulary
         self._alphabet = Alphabet(vocabulary.texts, resident.vocabulary_size, profile, resident.device)
 

@@ -131,7 +131,7 @@ def _float(task: SpanTask, written: tuple[int, ...], desk: Desk, limits: Limits)
         if same:
             break
     assert floated is not None
-    return replace(floated, finish="deadline" if limits.late() else "stop")
+    return replace(floated, finish="deadline" if limits.late(step.ms) else "stop")
 
 
 def _read(task: SpanTask, step: SpanStep, later: bool) -> _Floated:
@@ -203,7 +203,7 @@ def _clamped(
         replace(canvas, slot=draft, free=(False,) * len(draft))
         for canvas, draft in zip(canvases, step.drafts, strict=True)
     ]
-    late = limits.late()
+    late = limits.late(step.ms)
     scores = [0.0] * len(done)
     if not late and len(done) > 1:
         scores = restored(desk.model, desk.cache, done, _chat(desk).restored, task.seed)

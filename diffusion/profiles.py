@@ -21,6 +21,11 @@ Backend = Literal["resident", "vllm", "openai"]
 """Who computes: the model in this process, or a server that the profile names (see diffusion.remote)."""
 
 
+NATIVE_TOKENS = ("pad", "bos", "eof", "mask", "end", "file", "window", "context")
+CHAT_TOKENS = ("pad", "eos", "bos", "turn", "turn_end", "channel", "channel_end")
+"""Special ids that a profile has to name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Layout:
     """Sizes of the native layout, in token ids. See layouts.py for the picture."""
@@ -171,6 +176,10 @@ def parse_profile(path: Path) -> ModelProfile:
     try:
         languages: dict[str, int] = dict(data["languages"])
         chat = Chat(**_tuples(data["chat"])) if "chat" in data else None
+        if absent := [name for name in (CHAT_TOKENS if chat else NATIVE_TOKENS) if name not in data["tokens"]]:
+            raise ValueError(f"[tokens] has no {absent[0]}")
+        if chat and data["sampler"]["noise"] != "uniform":
+            raise ValueError("with [chat], noise is uniform")
         last_special = max(*data["tokens"].values(), languages.pop("reserved", 0), *languages.values())
         return ModelProfile(
             name=data["name"],

@@ -14,6 +14,7 @@ The steps are those of the library's sampler (tested against it). Knows ids and 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -36,7 +37,7 @@ class SpanStep:
     """The batch after a step. Per canvas: `drafts`, the slot with every free position at its likeliest id; `accepted`,
     which of them were accepted; `done`, does it take part no more; `log_p` and `sure`, the mean log probability (nats)
     and the mean probability of the draft's ids over free positions, at temperature 1. `finish` is set in the last
-    step, unless the deadline came between two steps: then there is no further one."""
+    step, unless the deadline came between two steps: then there is no further one. `ms`: how long it took."""
 
     drafts: tuple[tuple[int, ...], ...]
     accepted: tuple[tuple[bool, ...], ...]
@@ -44,6 +45,7 @@ class SpanStep:
     log_p: tuple[float, ...]
     sure: tuple[float, ...]
     finish: Finish | None
+    ms: float
 
 
 def denoise(
@@ -83,8 +85,10 @@ def denoise(
     active = torch.ones(batch, dtype=torch.bool, device=ids.device)
     signal: Tensor | None = None
     previous: Tensor | None = None
+    pace_ms = 0.0
     for step in range(steps):
-        late = limits.late()
+        began = time.monotonic()
+        late = limits.late(pace_ms)
         if not active.any() or (late and step):
             break
         last = step == steps - 1 or late
@@ -122,6 +126,7 @@ def denoise(
         previous = drafts.clone()
         active[rows[done]] = False
         ended = last or not bool(active.any())
+        pace_ms = (time.monotonic() - began) * 1000
         yield SpanStep(
             drafts=tuple(
                 tuple(draft[: len(canvas.slot)]) for draft, canvas in zip(drafts.tolist(), canvases, strict=True)
@@ -133,6 +138,7 @@ def denoise(
             log_p=tuple(log_p.tolist()),
             sure=tuple(sure.tolist()),
             finish=None if not ended else "deadline" if late else "stop",
+            ms=pace_ms,
         )
 
 

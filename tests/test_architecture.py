@@ -22,7 +22,7 @@ WITHOUT_TORCH = (
     "diffusion/scheduler.py", "diffusion/wire.py", "diffusion/server.py", "diffusion/facts.py",
     "diffusion/guard.py", "diffusion/http_server.py", "diffusion/other_tools.py", "diffusion/tool_forms.py",
     "diffusion/tool_port.py", "diffusion/crashes.py", "diffusion/listening.py", "diffusion/routes.py",
-    "diffusion/model_files.py",
+    "diffusion/model_files.py", "diffusion/chat_layout.py", "diffusion/healing.py", "diffusion/alignment.py",
     *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "diffusion/remote").glob("[a-z]*.py"))),
 )  # fmt: skip
 

@@ -15,10 +15,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, normalizers
 
 from diffusion import profiles
 from diffusion.api import BadRequest, Draft, EditRequest, EngineError, FillRequest, Result
 from diffusion.engine import ResidentEngine, load
+from diffusion.vocabulary import Vocabulary
 from tests.chat_models import SOURCES, SPECIALS, TOKENS, UNUSED, train_tokenizer
 
 from . import small_moe
@@ -123,6 +125,16 @@ def test_an_edit_streams_drafts_and_is_whole_or_nothing(engine: ResidentEngine) 
 def test_an_edit_too_long_for_the_model_is_refused(engine: ResidentEngine) -> None:
     with pytest.raises(BadRequest, match="the selection is too long"):
         list(engine.fill(edit("x = 1\n" * 3000)))
+
+
+def test_a_tokenizer_that_changes_code_is_refused(engine: ResidentEngine, tmp_path: Path) -> None:
+    """Here one that takes two blanks for one."""
+    tokenizer = Tokenizer.from_file(str(engine._profile.weights / "tokenizer.json"))
+    tokenizer.normalizer = normalizers.Replace("  ", " ")
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    vocabulary = Vocabulary(tmp_path / "tokenizer.json", engine._profile.specials)
+    with pytest.raises(EngineError, match="does not give code back"):
+        ResidentEngine(engine._profile, vocabulary, engine._model)
 
 
 def test_a_model_that_takes_no_instructions_says_so(tiny: Tiny) -> None:
