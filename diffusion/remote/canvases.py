@@ -72,8 +72,9 @@ class Middle:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What the canvases of one fill have in common. `forced`: ids that every middle begins with; `after`: what follows
-    it, as many ids as any canvas needs; `widths`: of canvases that the server takes, narrow ones first."""
+    """What the canvases of one fill have in common. `forced`: ids that every middle begins with, fewer than the widest
+    canvas has; `after`: what follows the middle, as many ids as any canvas needs; `widths`: of canvases that the server
+    takes, narrow ones first."""
 
     profile: ModelProfile
     forced: tuple[int, ...]
@@ -82,13 +83,14 @@ class Plan:
     seed: int
 
     def first(self, lengths: Sequence[int], starts: Sequence[tuple[int, ...]], floating: int) -> list[Canvas]:
-        """Canvases for each length, for each possible middle, and one that floats, of `floating` positions at least."""
+        """Canvases for each length, for each possible middle, and one that floats, `floating` wide if it can be."""
         noise = random.Random(self.seed)
         middles = [self._noise(noise, length) for length in lengths] + [tuple(start) for start in starts]
         chat = self.profile.chat
         assert chat is not None
         made = [self._canvas(middle, self._noise(noise, chat.restored)) for middle in middles]
-        width = next((width for width in self.widths if width >= floating), self.widths[-1])
+        least = max(floating, len(self.forced) + LEAST_PINS)
+        width = next((width for width in self.widths if width >= least), self.widths[-1])
         free = width - len(self.forced)
         floats = Canvas(
             seed=(*self.forced, *self._noise(noise, free)),

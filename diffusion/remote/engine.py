@@ -30,6 +30,8 @@ class RemoteEngine:
         self.name, self.title, self.device, self.note = remote.name, remote.title, remote.url, ""
         self.parallel = remote.parallel
         self._remote = remote
+        bare = key and not remote.loopback and remote.url.startswith("http:")
+        self._exposed = f"the key travels to {remote.url} unencrypted: take https" if bare else ""
         self._bridge = Bridge()
         self._backend = BACKENDS[remote.backend](Connection(remote, key), self._bridge)
         self._probing = asyncio.Lock()
@@ -56,7 +58,7 @@ class RemoteEngine:
             if self._served is None:
                 served = self._served = await self._backend.probe()
                 self.device = f"{served.server} at {self._remote.url}, {served.model or 'its model'}"
-                self.note = served.note
+                self.note = served.note or self._exposed
             return self._served
 
     async def _answer(self, request: FillRequest | EditRequest, arrived: float, emit: Emit) -> Result:

@@ -103,7 +103,13 @@ class _Filling:
         """No server bans ids, as token healing wants it: what is taken out of the prefix is pinned at the start."""
         request = self._request
         # The layout of a fill only encodes.
-        prompt = chat_layout.fill_prompt(request, cast(chat_layout.Texts, encodes), self._served.profile)
+        texts, widest = cast(chat_layout.Texts, encodes), self._served.widths[-1]
+        prompt = chat_layout.fill_prompt(
+            request,
+            texts,
+            self._served.profile,
+            can_spell=lambda text: len(_encoded(text, encodes)) <= widest // 4,
+        )
         forced = _encoded(prompt.healed.forced, encodes)
         starts = [_encoded(prompt.healed.taken + normalise(text), encodes) for text in request.starts[:STARTS]]
         return _Laid(prompt=prompt, forced=forced, starts=tuple(start[len(forced) :] for start in starts))
@@ -112,6 +118,7 @@ class _Filling:
         self, laid: _Laid, canvases: list[Canvas], steps: int, earlier: Mapping[Canvas, Middle] | None = None
     ) -> list[Middle]:
         """Denoise canvases side by side. Raises EngineError if all of them fail."""
+        self._work.forwards += steps if canvases else 0
         tasks = [asyncio.create_task(self._middle(laid, canvas, steps, earlier)) for canvas in canvases]
         try:
             done = await asyncio.gather(*tasks, return_exceptions=True)
@@ -127,7 +134,6 @@ class _Filling:
         self, laid: _Laid, canvas: Canvas, steps: int, earlier: Mapping[Canvas, Middle] | None
     ) -> Middle | None:
         """The middle in one canvas, once the server has denoised it; it becomes a candidate."""
-        self._work.forwards += steps
         read = await self._read(laid, canvas, steps)
         if canvas.floats:
             middle = await self._floated(laid, canvas, read)

@@ -40,6 +40,7 @@ SUFFIX = "\n\ndef other():\n    return 1\n"
         ("def f():\n", "    return 12", ""),
         ("sel", "f.x", ""),
         ("sel", "f.value", " + 1"),
+        ("a" * 40, "bc = 1", ""),
     ],
 )
 @pytest.mark.parametrize("more", [{}, {"narrow": False}, {"logprobs": False}, {"echo": False}, {"canvas": 64}])
