@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-SHRINKS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, -1.14, -1.07, -1.0)
+SHRINKS = (1.0, 0.92, 0.84, -1.05)
 """Scales that are tried per group, as a factor of the one that maps the largest weight to nibble 0. Clipping an outlier
-costs less than a coarse grid for the rest; negative factors map it to the other end. The least squared error wins."""
+costs less than a coarse grid for the rest; a negative one maps it to the other end. The least squared error wins; ten factors would gain another percent of it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,7 +59,7 @@ class ResidentModel:
         for start in range(common, len(ids), READ_AT_ONCE):
             piece = list(ids[start : start + READ_AT_ONCE])
             output = self._encoder(input_ids=self._tensor([piece]), cache=cache.writable())
-            cache.last_hidden = output.last_hidden_state[0, -1:]
+            cache.last_hidden = output.last_hidden_state[0, -1:].clone()  # a view would keep all of them
             cache.ids += piece
         return len(ids) - common
 
