@@ -109,6 +109,7 @@ def test_what_is_quantised_and_what_is_kept() -> None:
     assert quantise.quantised_size(decoder) < 0.4 * quantise.quantised_size(before.model.decoder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("linears", ["int8", "int4", "float8"])
 def test_no_compiler_is_needed(linears: str, tmp_path: Path) -> None:
     """A fresh process that finds no program at all, and so no compiler, uses quantised weights and builds nothing."""
