@@ -3,7 +3,7 @@
     GET  /health      the status, at any time
     GET  /v1/events   the status after every change, a line of JSON each, until the engine stops. While a client reads
                       this it holds a lease: the engine does not end for lack of work. ?idle=SECONDS: the idle time
-                      from now on
+                      from now on. ?client=NAME: what is kept for this client is given up when nobody reads any more
     POST /v1/fill     a FillRequest as JSON; drafts and then one result or error, a line of JSON each. Closing the
                       connection cancels. While the model loads, the request waits for it, up to its deadline. If it
                       could not be loaded and its files have changed since, it is loaded anew
@@ -91,7 +91,7 @@ class EngineServer:
         self._model: asyncio.Task[None] | None = None
         self._files = model_files.fingerprint(options.profile)
         self._started = time.monotonic()
-        self._watchers: set[asyncio.Event] = set()
+        self._watchers: dict[asyncio.Event, str] = {}
         self._answering = 0
         self._idle_timer: asyncio.TimerHandle | None = None
         self._stopping = asyncio.Event()
@@ -102,9 +102,11 @@ class EngineServer:
 
     def _load_model(self, on_progress: Callable[[Progress], None]) -> ModelEngine:
         """In the model's thread. Raises EngineError."""
-        crashes.hold_back(self._options.socket, self._options.log)
-        self._files = model_files.fingerprint(self._options.profile)
-        return self._load(self._options.profile, on_progress)
+        socket, profile = self._options.socket, self._options.profile
+        crashes.hold_back(socket, self._options.log, lambda: model_files.memory_sentence(profile))
+        self._files = model_files.fingerprint(profile)
+        with crashes.loading(socket):
+            return self._load(profile, on_progress)
 
     async def serve(self, listener: Listener) -> None:
         """Answer on a bound socket until stopped by a request, a signal, or for lack of work."""
@@ -207,7 +209,7 @@ class EngineServer:
     async def events(self, request: Request) -> Response:
         if (idle := request.query_params.get("idle")) is not None:
             self._idle = _seconds(idle)
-        return Lines(self._statuses())
+        return Lines(self._statuses(request.query_params.get("client", "")))
 
     async def fill(self, request: Request) -> Response:
         arrived = time.monotonic()
@@ -231,10 +233,11 @@ class EngineServer:
 
     # --- what they stream
 
-    async def _statuses(self) -> AsyncGenerator[Any, None]:
-        """The status now and after changes. A slow reader gets fewer of them, never a backlog."""
+    async def _statuses(self, client: str) -> AsyncGenerator[Any, None]:
+        """The status now and after changes. A slow reader gets fewer of them, never a backlog. With the last one that
+        `client` reads ends what is kept for it."""
         changed = asyncio.Event()
-        self._watchers.add(changed)
+        self._watchers[changed] = client
         self._reconsider_idle()
         try:
             while not self._stopping.is_set():
@@ -243,7 +246,9 @@ class EngineServer:
                 changed.clear()
             yield self.status()
         finally:
-            self._watchers.discard(changed)
+            del self._watchers[changed]
+            if client and client not in self._watchers.values():
+                self._scheduler.forget(client)
             self._reconsider_idle()
 
     async def _answer(self, request: FillRequest | EditRequest, arrived: float) -> AsyncGenerator[Event, None]:

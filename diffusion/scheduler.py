@@ -1,5 +1,6 @@
-"""One queue and one thread that touches the accelerator: every request ends exactly once, the newest of a client wins,
-and whose turn was longest ago comes next. An engine whose model is elsewhere may have more threads, one a request.
+"""One queue and one thread that touches the accelerator: every request ends exactly once, the newest fill of a client
+wins, and whose turn was longest ago comes next. Edits come behind fills, but not for ever, and nothing ends one but its
+own client. An engine whose model is elsewhere may have more threads, one a request.
 
 All bookkeeping happens on the event loop, so there are no locks: a thread only runs the synchronous generator of one
 request at a time and hands its events over. Knows no HTTP, no torch and nothing of how a model works.
@@ -9,21 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from diffusion.api import Draft, EditRequest, EngineError, Event, Failure, FillRequest, Progress, Result, State
+from diffusion.waiting import Job, WaitingRoom
 
 CAPACITY = 64
-"""Requests that may wait. A client has at most one waiting, so this many clients can type at once."""
-
-UNREAD_DRAFTS = 64
-"""Drafts kept for a client that reads slowly; then the oldest go, since each replaces the ones before."""
-REMEMBERED_TURNS = 1024
-"""Clients whose last turn is remembered."""
+"""Fills that may wait. A client has at most one waiting, so this many clients can type at once."""
+EDITS = 16
+"""Edits that may wait."""
 
 OnProgress = Callable[[Progress], None]
 
@@ -43,35 +40,6 @@ class ModelEngine(Protocol):
         ...
 
 
-@dataclass(eq=False)
-class _Job:
-    """One request on its way. `events` is read by its client; `cancelled` is read by the model's thread."""
-
-    request: FillRequest | EditRequest
-    arrived: float
-    events: asyncio.Queue[Event | BaseException] = field(default_factory=asyncio.Queue)
-    cancelled: threading.Event = field(default_factory=threading.Event)
-    ended: bool = False
-
-    def post(self, event: Event) -> None:
-        """Hand over an event, unless the job has ended: a draft that is late is dropped."""
-        if isinstance(event, Draft):
-            if not self.ended:
-                if self.events.qsize() >= UNREAD_DRAFTS:
-                    self.events.get_nowait()
-                self.events.put_nowait(event)
-        else:
-            self.end(event)
-
-    def end(self, event: Event | BaseException | None) -> None:
-        """The one place where a job ends; the first end wins. None: nobody listens any more."""
-        if not self.ended:
-            self.ended = True
-            self.cancelled.set()
-            if event is not None:
-                self.events.put_nowait(event)
-
-
 class Scheduler:
     """Loads a model in its thread, then lets it answer one fill after the other.
 
@@ -83,14 +51,13 @@ class Scheduler:
         load: Callable[[OnProgress], ModelEngine],
         on_change: Callable[[], None] = lambda: None,
         capacity: int = CAPACITY,
+        edits: int = EDITS,
     ) -> None:
         self._load = load
         self._on_change = on_change
-        self._capacity = capacity
-        self._waiting: list[_Job] = []
-        self._turn = 0
-        self._turns: dict[str, int] = {}
-        self._running: list[_Job] = []
+        self._waiting = WaitingRoom(capacity, edits)
+        self._running: list[Job] = []
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._wake = asyncio.Event()
         self._closed = False
         self.engine: ModelEngine | None = None
@@ -98,7 +65,7 @@ class Scheduler:
         self.error: EngineError | None = None
         """Why the model could not be loaded."""
         self.requests = 0
-        """Fills asked for since the start."""
+        """Fills and edits asked for since the start."""
 
     @property
     def state(self) -> State:
@@ -113,9 +80,8 @@ class Scheduler:
     async def run(self) -> None:
         """Load and serve until cancelled. An exception of the model ends the request it belongs to and nothing else."""
         loop = asyncio.get_running_loop()
-        threads = ThreadPoolExecutor(1, thread_name_prefix="model")
         try:
-            loading = loop.run_in_executor(threads, self._load, self._report_to(loop))
+            loading = loop.run_in_executor(self._threads, self._load, self._report_to(loop))
             await asyncio.wait([loading])
             self.progress = None
             if error := loading.exception():
@@ -125,22 +91,23 @@ class Scheduler:
             self._on_change()
             parallel: int = getattr(self.engine, "parallel", 1)
             if parallel > 1:
-                threads.shutdown(wait=False)
-                threads = ThreadPoolExecutor(parallel, thread_name_prefix="model")
+                self._threads.shutdown(wait=False)
+                self._threads = ThreadPoolExecutor(parallel, thread_name_prefix="model")
             while True:
                 while not self._waiting or len(self._running) >= parallel:
                     self._wake.clear()
                     await self._wake.wait()
-                job = self._next()
+                job = self._waiting.next()
                 self._running.append(job)
-                filling = loop.run_in_executor(threads, self._drive, job, loop)
+                filling = loop.run_in_executor(self._threads, self._drive, job, loop)
                 filling.add_done_callback(functools.partial(self._ran, job))
         finally:
             for job in (*self._waiting, *self._running):
                 job.end(_STOPPED)
-            threads.shutdown(wait=False, cancel_futures=True)
+            self._closed = True
+            self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _ran(self, job: _Job, filling: asyncio.Future[None]) -> None:
+    def _ran(self, job: Job, filling: asyncio.Future[None]) -> None:
         """A thread is free again."""
         self._running.remove(job)
         if not filling.cancelled():
@@ -149,14 +116,14 @@ class Scheduler:
         self._on_change()
 
     async def fill(self, request: FillRequest | EditRequest, *, arrived: float) -> AsyncGenerator[Event, None]:
-        """The events of one fill: drafts, then exactly one result or failure. Closing it cancels the request.
+        """The events of one request: drafts, then exactly one result or failure. Closing it cancels the request.
 
-        While the model loads, the request waits, up to its deadline; then it ends with the code "loading". A request
-        of a client ends the older ones of the same client ("superseded"); an empty `client` is nobody in particular.
-        What the model raises beyond EngineError is raised here.
+        While the model loads, the request waits, up to its deadline; then it ends with the code "loading". A fill of a
+        client ends the older fills of the same client ("superseded"); an empty `client` is nobody in particular. What
+        the model raises beyond EngineError is raised here.
         """
         loop = asyncio.get_running_loop()
-        job = _Job(request, arrived)
+        job = Job(request, arrived)
         self._accept(job)
         timer = None
         if request.deadline_ms is not None:
@@ -176,10 +143,15 @@ class Scheduler:
                 timer.cancel()
             self._end(job, None)
 
+    def forget(self, client: str) -> None:
+        """A client has gone: the engine gives up what it keeps for it, if it keeps anything, after what runs now."""
+        if (forget := getattr(self.engine, "forget", None)) and not self._closed:
+            self._threads.submit(forget, client)
+
     def close(self) -> None:
         """Take no more requests and end those that wait; the one that runs may finish."""
         self._closed = True
-        for job in list(self._waiting):
+        for job in self._waiting:
             self._end(job, _STOPPED)
         self._on_change()
 
@@ -188,56 +160,25 @@ class Scheduler:
         for job in self._running:
             job.end(_STOPPED)
 
-    def _next(self) -> _Job:
-        """Take the first of those whose client had its last turn longest ago, or never. Requests without a client take
-        turns as one, so that however many there are, nobody else waits for more than one of them."""
-        job = min(self._waiting, key=lambda other: self._turns.get(other.request.client, 0))
-        self._waiting.remove(job)
-        self._turn += 1
-        self._turns.pop(job.request.client, None)
-        self._turns[job.request.client] = self._turn
-        if len(self._turns) > REMEMBERED_TURNS:
-            del self._turns[next(iter(self._turns))]
-        return job
-
-    def _accept(self, job: _Job) -> None:
-        """Put a job into the queue, in the place of the one it supersedes, or end it at once."""
+    def _accept(self, job: Job) -> None:
+        """Let a job wait, in the place of the one it supersedes, or end it at once."""
         self.requests += 1
+        if refusal := _STOPPED if self._closed else self.error:
+            job.end(refusal)
+            return
         client = job.request.client
-        place = len(self._waiting)
-        if client:
+        older = self._waiting.fills_of(client) if client and not job.is_edit else []
+        if client and not job.is_edit:
             superseded = Result(candidates=(), finish="superseded", model=self.engine.name if self.engine else "")
-            for running in self._running:
-                if running.request.client == client:
-                    running.end(superseded)
-            for older in [other for other in self._waiting if other.request.client == client]:
-                # The newer one takes over the place, or a fast typist would queue behind all others for ever.
-                place = self._waiting.index(older)
-                self._end(older, superseded)
-        if self._closed:
-            job.end(_STOPPED)
-        elif self.error:
-            job.end(self.error)
-        elif len(self._waiting) >= self._capacity and not self._make_room(client):
-            job.end(self._busy())
-        else:
-            self._waiting.insert(place, job)
-            self._wake.set()
-            self._on_change()
+            for other in (*older, *(other for other in self._running if other.side == job.side)):
+                other.end(superseded)
+        # The newer one takes over the place, or a fast typist would queue behind all others for ever.
+        if gives_way := self._waiting.add(job, *older):
+            gives_way.end(self._waiting.busy())
+        self._wake.set()
+        self._on_change()
 
-    def _make_room(self, client: str) -> bool:
-        """Whether a full queue had more than one request without a client: the latest gives way to one that has one."""
-        nobodys = [job for job in self._waiting if not job.request.client]
-        if not client or len(nobodys) < 2:
-            return False
-        self._end(nobodys[-1], self._busy())
-        return True
-
-    def _busy(self) -> Failure:
-        message = f"{len(self._waiting)} requests are waiting already"
-        return Failure(code="busy", message=message, hint="ask again in a moment")
-
-    def _expire(self, job: _Job) -> None:
+    def _expire(self, job: Job) -> None:
         """The deadline of a job that may still wait. While it runs, the model itself keeps the deadline."""
         if job in self._running or job.ended:
             return
@@ -247,7 +188,7 @@ class Scheduler:
         else:
             self._end(job, Result(candidates=(), finish="deadline", model=self.engine.name))
 
-    def _end(self, job: _Job, event: Event | None) -> None:
+    def _end(self, job: Job, event: Event | None) -> None:
         job.end(event)
         if job in self._waiting:
             self._waiting.remove(job)
@@ -259,7 +200,7 @@ class Scheduler:
             message = f"the model could not be loaded: {type(error).__name__}: {error}"
             error = EngineError(message, "see the log, or run `midfill doctor`", "model")
         self.error = error
-        for job in list(self._waiting):
+        for job in self._waiting:
             self._end(job, error.as_failure())
 
     def _report_to(self, loop: asyncio.AbstractEventLoop) -> OnProgress:
@@ -272,7 +213,7 @@ class Scheduler:
 
         return in_thread
 
-    def _drive(self, job: _Job, loop: asyncio.AbstractEventLoop) -> None:
+    def _drive(self, job: Job, loop: asyncio.AbstractEventLoop) -> None:
         """In the model's thread: run one fill and hand its events to the loop."""
         assert self.engine is not None
         if job.cancelled.is_set():

@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlencode
 
 import psutil
 
@@ -46,6 +47,7 @@ ATTEMPTS = 3
 class EngineClient:
     """The engine process of one profile, started when it is needed.
 
+    `client`: the name in the requests; what the engine keeps for it is given up when the last lease of it ends.
     `idle`: seconds without clients after which the engine ends (0: never; None: as it is). `start` False: use an engine
     that runs, start none. `command` stands in for the real process in tests. An engine that says nothing for `patience`
     seconds (plus a request's deadline) is asked whether it is there, and given up after as many. Use it on one event
@@ -56,6 +58,7 @@ class EngineClient:
         self,
         profile: str = DEFAULT_PROFILE,
         *,
+        client: str = "",
         idle: float | None = None,
         start: bool = True,
         command: Sequence[str] = COMMAND,
@@ -63,7 +66,7 @@ class EngineClient:
     ) -> None:
         self.profile = profile
         self._patience = patience
-        self._idle = idle
+        self._client, self._idle = client, idle
         self._starter = Starter(profile, command) if start else None
 
     @cached_property
@@ -120,7 +123,8 @@ class EngineClient:
     async def events(self) -> AsyncGenerator[Status, None]:
         """The status now and after every change, until the engine ends. Reading it is a lease: as long as somebody
         does, the engine does not end for lack of work. Raises EngineError."""
-        route = "/v1/events" if self._idle is None else f"/v1/events?idle={self._idle}"
+        asked = {"client": self._client, "idle": "" if self._idle is None else str(self._idle)}
+        route = f"/v1/events?{urlencode({name: value for name, value in asked.items() if value})}"
         try:
             async with contextlib.aclosing(self._lines("GET", route, patience=LEASE_PATIENCE)) as lines:
                 async for line in lines:

@@ -28,9 +28,9 @@ class WatchedEngine(Engine, Protocol):
         ...
 
 
-def make_engine(spec: str, idle: float | None = None) -> WatchedEngine:
+def make_engine(spec: str, idle: float | None = None, client: str = "") -> WatchedEngine:
     """`auto`: the engine process of this machine, which ends after `idle` seconds without clients (0: never; None: as
-    it is). `scripted:FILE`: answers from a file.
+    it is) and keeps things for `client` as long as its lease lasts. `scripted:FILE`: answers from a file.
 
     Raises UsageError for any other name and EngineError for a script that cannot be used."""
     if spec.startswith(SCRIPTED):
@@ -41,4 +41,4 @@ def make_engine(spec: str, idle: float | None = None) -> WatchedEngine:
         raise UsageError(f"unknown engine {spec!r}", f"{AUTO}, or {SCRIPTED}FILE")
     from lsp_server.engine_client import EngineClient
 
-    return EngineClient(idle=idle)
+    return EngineClient(client=client, idle=idle)

@@ -4,7 +4,8 @@ The prefix of a fill or the instruction of an edit says what to do: "drafts 3", 
 (until cancelled), "echo", "raise", "crash", "say TEXT", "gate FIFO" (waits until it is opened). The environment says
 how loading goes: FAKE_LOAD_FIFO (a FIFO that is opened before loading ends), FAKE_LOAD_ERROR (the file of an error's
 message, if it exists); and with FAKE_CLOCK the time of day jumps by hours, back and forth, whenever it is asked for.
-FAKE_TRACE names a FIFO or file to which a line is written when a hanging fill starts and when it sees its cancellation.
+FAKE_TRACE names a FIFO or file to which a line is written when a hanging fill starts, when it sees its cancellation,
+and when a client's things are given up.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ class CommandedModel:
         text = argument if command == "say" else f"{asked}|{rest}"
         answer = Candidate(text=text, confidence=0.5)
         yield Result(candidates=(answer,), cost=Cost(forwards=1), model=self.name)
+
+    def forget(self, client: str) -> None:
+        trace(f"forgotten {client}")
 
 
 def trace(line: str) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from diffusion.api import Candidate, Draft, Event, FillRequest, Result
+from diffusion.api import Candidate, Draft, EditRequest, Event, FillRequest, Result
 from diffusion.scheduler import Scheduler
 
 
@@ -21,9 +21,15 @@ class SteppedModel:
     def __init__(self) -> None:
         self.permits: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.started: list[str] = []
+        self.forgotten: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.on_start: Callable[[str], None] = lambda name: None
 
-    def fill(self, request: FillRequest, *, arrived: float, cancelled: Callable[[], bool]) -> Iterator[Event]:
+    def forget(self, client: str) -> None:
+        self.forgotten.put(client)
+
+    def fill(
+        self, request: FillRequest | EditRequest, *, arrived: float, cancelled: Callable[[], bool]
+    ) -> Iterator[Event]:
         self.started.append(request.id)
         self.on_start(request.id)
         step = 0
@@ -42,6 +48,10 @@ def ask(name: str, client: str = "", **more: Any) -> FillRequest:
     return FillRequest(id=name, client=client, prefix="", suffix="", **more)
 
 
+def ask_edit(name: str, client: str = "", **more: Any) -> EditRequest:
+    return EditRequest(id=name, client=client, before="", selected="x", after="", instruction="y", **more)
+
+
 class Harness:
     def __init__(self, model: SteppedModel, scheduler: Scheduler) -> None:
         self.model, self.scheduler = model, scheduler
@@ -49,7 +59,7 @@ class Harness:
         loop = asyncio.get_running_loop()
         model.on_start = lambda name: void(loop.call_soon_threadsafe(self.starts.put_nowait, name))
 
-    def fill(self, request: FillRequest) -> asyncio.Task[list[Event]]:
+    def fill(self, request: FillRequest | EditRequest) -> asyncio.Task[list[Event]]:
         async def collect() -> list[Event]:
             return [event async for event in self.scheduler.fill(request, arrived=time.monotonic())]
 
@@ -64,9 +74,11 @@ def void(_: object) -> None:
 
 
 @contextlib.asynccontextmanager
-async def running(load: Callable[..., Any] | None = None, capacity: int = 64) -> AsyncIterator[Harness]:
+async def running(
+    load: Callable[..., Any] | None = None, capacity: int = 64, edits: int = 16
+) -> AsyncIterator[Harness]:
     model = SteppedModel()
-    scheduler = Scheduler(load or (lambda on_progress: model), capacity=capacity)
+    scheduler = Scheduler(load or (lambda on_progress: model), capacity=capacity, edits=edits)
     harness = Harness(model, scheduler)
     task = asyncio.create_task(scheduler.run())
     try:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stepped_model import Harness, ask, running
 
-from diffusion import scheduler
+from diffusion import waiting
 from diffusion.api import Draft, Failure, Result
 
 
@@ -89,15 +89,15 @@ async def test_in_a_full_queue_a_flood_gives_way_to_a_client() -> None:
 
 
 async def test_turns_of_countless_clients_are_not_remembered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "REMEMBERED_TURNS", 3)
+    monkeypatch.setattr(waiting, "REMEMBERED_TURNS", 3)
     async with running() as harness:
         for number in range(9):
             await finish(harness, harness.fill(ask("x", str(number))))
-        assert list(harness.scheduler._turns) == ["6", "7", "8"]
+        assert [client for client, _ in harness.scheduler._waiting._turns] == ["6", "7", "8"]
 
 
 async def test_a_slow_reader_gets_the_newest_drafts_and_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "UNREAD_DRAFTS", 5)
+    monkeypatch.setattr(waiting, "UNREAD_DRAFTS", 5)
     async with running() as harness:
         stream = harness.scheduler.fill(ask("slow"), arrived=time.monotonic())
         harness.model.permits.put("step")
