@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from diffusion import chat_layout, floating, infill
 from diffusion.api import EditRequest, EngineError, FillRequest
 from diffusion.chat_layout import ChatPrompt
-from diffusion.floating import SpanTask
 from diffusion.model import ResidentModel
 from diffusion.opening import Desk
 from diffusion.profiles import ModelProfile
 from diffusion.span_rules import Alphabet
+from diffusion.spans import SpanTask, encode
 from diffusion.stopping import Limits
 from diffusion.vocabulary import Vocabulary, normalise
 
@@ -60,7 +60,7 @@ class ChatModel:
         lines = request.max_lines if request.mode == "block" else 1
 
         def ids(middle: str) -> tuple[int, ...]:
-            return floating.encode(prompt.healed.taken + normalise(middle), self._vocabulary)
+            return encode(prompt.healed.taken + normalise(middle), self._vocabulary)
 
         task = SpanTask(
             prompt=prompt,
@@ -80,7 +80,7 @@ class ChatModel:
         """Begin an edit. Raises BadRequest where the selection or the instruction is too long for the model."""
         prompt = chat_layout.edit_prompt(request, self._vocabulary, self._profile, self._can_spell)
         selected = normalise(request.selected)
-        expected = int(GROWTH * len(floating.encode(selected, self._vocabulary))) + self._profile.layout.pins
+        expected = int(GROWTH * len(encode(selected, self._vocabulary))) + self._profile.layout.pins
         widths = self._profile.layout.widths
         width = next((width for width in widths if width >= expected), widths[-1])
         longer = 1 if width <= self._profile.layout.line_width else 2

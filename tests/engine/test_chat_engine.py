@@ -16,6 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, normalizers
+from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
 from diffusion import profiles
 from diffusion.api import BadRequest, Draft, EditRequest, EngineError, FillRequest, Result
@@ -142,6 +143,19 @@ def test_a_model_that_takes_no_instructions_says_so(tiny: Tiny) -> None:
     with pytest.raises(EngineError, match="takes no instructions") as caught:
         list(native.fill(edit()))
     assert caught.value.hint
+
+
+def test_the_shipped_architecture_is_the_26b_checkpoint_s() -> None:
+    """25.2 billion parameters, as its card says, 22.8 of them in experts; built without memory."""
+    architecture = profiles.load_profile("diffusiongemma").architecture
+    body = small_moe.config() | {"text_config": architecture}
+    with torch.device("meta"):
+        decoder = DiffusionGemmaForBlockDiffusion(DiffusionGemmaConfig.from_dict(body)).model.decoder
+    sizes = {name: parameter.numel() for name, parameter in decoder.named_parameters()}
+    assert round(sum(sizes.values()) / 1e9, 1) in (25.2, 25.3)
+    assert round(sum(size for name, size in sizes.items() if ".experts." in name) / 1e9, 1) == 22.8
+    full = [number for number, kind in enumerate(decoder.config.text_config.layer_types) if kind == "full_attention"]
+    assert full == [5, 11, 17, 23, 29]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,11 +12,12 @@ from torch import Tensor
 from diffusion import floating
 from diffusion.api import FillRequest
 from diffusion.chat_layout import fill_prompt
-from diffusion.floating import SpanTask
+from diffusion.clamping import BEST_LENGTHS
 from diffusion.infill import Draft, Outcome
 from diffusion.opening import Desk, Tally
 from diffusion.profiles import ModelProfile
 from diffusion.span_rules import Alphabet
+from diffusion.spans import POSITIONS, SpanTask, encode
 from diffusion.stopping import Cancelled, Limits
 from diffusion.vocabulary import Vocabulary
 from tests.chat_models import TOKENS, small_profile, train_tokenizer
@@ -65,7 +67,7 @@ class Bench:
         self.alphabet = Alphabet(self.texts.texts, SIZE, profile, torch.device("cpu"))
 
     def ids(self, text: str) -> tuple[int, ...]:
-        return floating.encode(text, self.texts)
+        return encode(text, self.texts)
 
     def task(self, prefix: str = PREFIX, suffix: str = SUFFIX, **more) -> SpanTask:  # type: ignore[no-untyped-def]
         prompt = fill_prompt(
@@ -147,7 +149,7 @@ def test_where_the_suffix_is_not_found_the_surest_length_wins(bench: Bench, righ
     endless = "total" + " = sum(values) +" * 20
     model = Planted(bench.ids(endless), also=sure_at(bench, right), sure=20.0)
     _, outcome, _ = bench.run(model, bench.task())
-    assert len(outcome.middles) == floating.BEST_LENGTHS
+    assert len(outcome.middles) == BEST_LENGTHS
     assert right in {len(middle.ids) for middle in outcome.middles}
     best = max(outcome.middles, key=lambda middle: middle.decoder_score)
     assert len(best.ids) == right
@@ -199,6 +201,45 @@ def test_where_nothing_follows_the_model_says_where_its_text_ends(bench: Bench) 
     endless = Planted(bench.ids("total" + " + total" * 90))
     _, outcome, _ = bench.run(endless, bench.task(suffix=""))
     assert outcome.finish == "length" and len(outcome.middles[0].ids) == 48
+
+
+def test_where_nothing_follows_several_canvases_float(bench: Bench) -> None:
+    """By chance one is unlike the other: half sure of two middles, the model writes now this one and now that one."""
+    closing = bench.ids("\n```")
+    one, other = ([*bench.ids("total" + more), *closing, TOKENS["turn_end"]] for more in (" += value", " -= value"))
+    assert len(one) == len(other)
+    differs = next(at for at, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+
+    def change(logits: Tensor, ids: Tensor) -> None:
+        for row in range(len(ids)):
+            logits[row, differs, other[differs]] = 14.0 if ids[row, 0] % 2 else 0.0
+
+    _, outcome, _ = bench.run(Planted(one, also=change), bench.task(suffix="", candidates=6, steps=1))
+    texts = {bench.texts.decode(middle.ids) for middle in outcome.middles}
+    assert texts == {"total += value", "total -= value"}
+    assert all(middle.ended for middle in outcome.middles)
+
+
+@pytest.mark.parametrize("suffix", [")\n", "\n    return total\n"])
+def test_a_model_that_ends_its_text_at_once_says_nothing_of_the_length(bench: Bench, suffix: str) -> None:
+    """The suffix is so short that the model may end its text on the canvas; it does so without a word."""
+    assert not bench.task(prefix="f(  ", suffix=suffix).prompt.healed.taken
+    _, outcome, _ = bench.run(Planted([]), bench.task(prefix="f(  ", suffix=suffix))
+    assert all(middle.ids for middle in outcome.middles) and len(outcome.middles) == BEST_LENGTHS
+    early = Planted(bench.ids("total += value"))  # ... or behind the middle, without the suffix
+    _, outcome, _ = bench.run(early, bench.task(suffix="\n    return total\n"))
+    assert len(bench.ids("total += value")) in {len(middle.ids) for middle in outcome.middles}
+    _, edited, _ = bench.run(early, bench.task(suffix="\n    return total\n", canvases=4))
+    assert bench.texts.decode(edited.middles[0].ids).startswith("total") and edited.finish == "stop"
+
+
+def test_no_batch_is_larger_than_memory_is_planned_for(bench: Bench) -> None:
+    wide = replace(bench.profile, layout=replace(bench.profile.layout, widths=(64, 256)))
+    model = Planted(bench.ids("total" + " + value" * 60 + SUFFIX))
+    desk = Desk(model=model, cache=None, profile=wide, tally=Tally())  # type: ignore[arg-type]
+    *_, outcome = floating.fill(bench.task(width=256), desk, Limits())
+    assert isinstance(outcome, Outcome) and len(outcome.middles[0].ids) > 100
+    assert max(canvas.numel() for canvas in model.canvases) <= POSITIONS
 
 
 def test_a_middle_that_is_empty_is_said_to_be_empty(bench: Bench) -> None:
