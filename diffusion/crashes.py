@@ -2,7 +2,8 @@
 
 An engine removes its socket's file when it ends in order, so one that finds such a file, with the lock in its hands,
 knows that its predecessor did not. Times are time.monotonic(): all processes share it and nobody sets it; it starts
-anew with the machine, so a time that lies ahead is from before. Knows nothing of why an engine ended.
+anew with the machine, so a time that lies ahead is from before. Another file stands there while a model is loaded: who
+dies then was often killed by the system for lack of memory. Knows nothing else of why an engine ended.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from diffusion.api import EngineError
@@ -41,16 +43,36 @@ def forget(socket: Path) -> None:
     """An engine has ended in order: what was before is settled."""
     with contextlib.suppress(OSError):
         _file(socket).unlink(missing_ok=True)
+        _loading(socket).unlink(missing_ok=True)
 
 
-def hold_back(socket: Path, log: Path | None) -> None:
-    """Wait as long as the crashes so far advise. Raises EngineError when there were too many."""
+@contextlib.contextmanager
+def loading(socket: Path) -> Iterator[None]:
+    """While a model is loaded."""
+    with contextlib.suppress(OSError):
+        _loading(socket).touch()
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            _loading(socket).unlink(missing_ok=True)
+
+
+def hold_back(socket: Path, log: Path | None, memory: Callable[[], str] = lambda: "") -> None:
+    """Wait as long as the crashes so far advise. Raises EngineError when there were too many; where the last one came
+    while loading, with what `memory` says of the model's need."""
     crashes = len(recent(socket))
     if crashes >= MAX_CRASHES:
         message = f"the engine ended unexpectedly {crashes} times within {WINDOW / 60:.0f} minutes"
+        if _loading(socket).exists():
+            message += f", the last time while loading the model{memory()}"
         where = f"the log is {log}; " if log else ""
         raise EngineError(message, f"{where}`midfill engine start` tries again", "unavailable")
     time.sleep(DELAYS[crashes])
+
+
+def _loading(socket: Path) -> Path:
+    return socket.with_suffix(".loading")
 
 
 def _file(socket: Path) -> Path:

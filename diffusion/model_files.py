@@ -51,15 +51,26 @@ def lack_of_memory_told(name: str) -> Iterator[None]:
     except (MemoryError, RuntimeError, OSError, ImportError, EngineError) as error:
         if not is_lack_of_memory(error):
             raise
-        need = _needed_by(name)
-        smaller = {other: size for other in profile_files() if 0 < (size := _needed_by(other)) < (need or math.inf)}
-        others = ", ".join(f"{other} ({_gigabytes(size)})" for other, size in smaller.items() if other != name)
+        need, others = _needed_by(name), _smaller(name)
         raise EngineError(
             f"there is not enough memory for the model {name}" + (f", which needs {_gigabytes(need)}" if need else ""),
             "close other programs and run `midfill engine start`"
             + (f", or take a profile that needs less: {others}" if others else "; no other profile here needs less"),
             "model",
         ) from error
+
+
+def memory_sentence(name: str) -> str:
+    """For a message about an engine that may have been killed for lack of memory."""
+    need, others = _needed_by(name), _smaller(name)
+    sentence = f", which needs {_gigabytes(need)} of memory" if need else ""
+    return sentence + (f" (less: {others})" if others else "")
+
+
+def _smaller(name: str) -> str:
+    need = _needed_by(name) or math.inf
+    sizes = {other: _needed_by(other) for other in profile_files() if other != name}
+    return ", ".join(f"{other} ({_gigabytes(size)})" for other, size in sizes.items() if 0 < size < need)
 
 
 def is_lack_of_memory(error: BaseException) -> bool:

@@ -88,6 +88,26 @@ async def test_after_three_crashes_nobody_loads_it_again_until_somebody_says_so(
     assert text_of(await events_of(clients[1], ask("fine"))) == "fine|"
 
 
+async def test_an_engine_that_dies_while_loading_tells_of_memory(
+    new_client: NewClient, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(home / "gate")
+    monkeypatch.setenv("FAKE_LOAD_FIFO", str(home / "gate"))
+    client = new_client("embedded")  # a name that has weights, though the commanded model stands in for them
+    for _ in range(3):
+        lease = client.events()
+        while not (await asyncio.wait_for(anext(lease), 60)).progress:
+            pass
+        await kill(client)
+        with pytest.raises(EngineError, match="ended unexpectedly"):
+            async for _ in lease:
+                pass
+    (end,) = await events_of(client, ask("x"))
+    assert isinstance(end, Failure) and "while loading the model, which needs 31 MB of memory" in end.message
+    await client.stop()
+    assert not client.paths.socket.with_suffix(".loading").exists()
+
+
 async def test_an_end_in_order_settles_the_crashes_before(new_client: NewClient) -> None:
     client = new_client()
     for _ in range(2):

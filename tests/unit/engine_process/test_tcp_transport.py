@@ -69,7 +69,7 @@ async def test_the_port_and_the_key_are_new_with_every_engine(new_client: NewCli
     _, before = place_in(client.paths.socket)
     await client.stop()
     assert not client.paths.socket.exists()
-    await client.status()
+    await client.wait_ready()
     assert place_in(client.paths.socket)[1] != before
     assert sorted(path.suffix for path in (home / "run").iterdir()) == [".lock", ".tcp"]
 
