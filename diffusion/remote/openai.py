@@ -99,7 +99,9 @@ class _Writing:
     def _middle(self, said: str, *, complete: bool) -> tuple[str, bool]:
         """The text so far, and whether no more is wanted."""
         ended = self._shape.chat and prompts.middle_ended(said)
-        text = prompts.said_middle(said, complete=complete) if self._shape.chat else said
+        text = said.replace("\r\n", "\n")
+        if self._shape.chat:
+            text = prompts.without_frame(prompts.said_middle(text, complete=complete), self._work.request)
         text, full = cut(text, self._work.request)
         return text, ended or full
 

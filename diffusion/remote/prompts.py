@@ -59,6 +59,15 @@ def said_middle(answer: str, *, complete: bool) -> str:
     return fenced[1] if fenced else answer
 
 
+def without_frame(text: str, request: FillRequest | EditRequest) -> str:
+    """Without the line breaks that some models put behind the opening mark and before the closing one."""
+    if isinstance(request, EditRequest):
+        text = text if request.selected.startswith("\n") else text.removeprefix("\n")
+        return text if request.selected.endswith("\n") else text.removesuffix("\n")
+    blank = not request.prefix.rpartition("\n")[2].strip()
+    return text.removeprefix("\n") if blank or request.mode == "line" else text
+
+
 def middle_ended(answer: str) -> bool:
     """Has the model said all that was asked for?"""
     return END in answer.partition(BEGIN)[2]

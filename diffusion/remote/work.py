@@ -65,10 +65,11 @@ class Backend(Protocol):
 
 
 def cut(text: str, request: FillRequest | EditRequest) -> tuple[str, bool]:
-    """As much of a growing text as the request allows, and whether what comes after it would be cut off anyway."""
+    """As much of a growing text (line ends LF) as the request allows, and whether what comes after it would be cut off
+    anyway."""
     if isinstance(request, EditRequest):
         return text, False
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = text.split("\n")
     allowed = 1 if request.mode == "line" else request.max_lines
     return "\n".join(lines[:allowed]), len(lines) > allowed
 

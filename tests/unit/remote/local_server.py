@@ -40,6 +40,8 @@ class LocalServer:
     def __init__(self, routes: dict[str, Handler], certificate: tuple[Path, Path] | None = None, port: int = 0) -> None:
         self.routes = routes
         self.asked: list[Asked] = []
+        self.came: queue.SimpleQueue[str] = queue.SimpleQueue()
+        """Paths of requests, as they come."""
         self.gone: queue.SimpleQueue[str] = queue.SimpleQueue()
         """Paths of streams whose client went before their end."""
         self._listener = socket.create_server(("127.0.0.1", port))
@@ -66,6 +68,7 @@ class LocalServer:
         text = await request.body()
         asked = Asked(request.method, request.url.path, dict(request.headers), json.loads(text) if text else None)
         self.asked.append(asked)
+        self.came.put(asked.path)
         handler = self.routes.get(f"{asked.method} {asked.path}")
         if handler is None:
             await JSONResponse({"detail": "Not Found"}, 404)(scope, receive, send)

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from local_server import Handler, breaks_off, events, json_lines, says, text
 from starlette.responses import JSONResponse
 
-from diffusion.api import Candidate, ContextItem, Draft, Result
-from diffusion.remote.prompts import BEGIN, END, middle_ended, said_middle
+from diffusion.api import Candidate, ContextItem, Draft, EditRequest, FillRequest, Result
+from diffusion.remote.prompts import BEGIN, END, middle_ended, said_middle, without_frame
 from diffusion.remote.work import cut
 
 MODELS = {"GET /v1/models": says({"data": [{"id": "coder"}]})}
@@ -255,6 +255,12 @@ def test_a_server_without_a_list_of_models(serve: Serve, new_engine: NewEngine) 
     assert server.bodies("/v1/fim/completions")[0]["top_p"] == 0.5
 
 
+def test_a_server_behind_a_path(serve: Serve, new_engine: NewEngine) -> None:
+    models = says({"data": [{"id": "coder"}]})
+    server = serve({"GET /llm/v1/models": models, "POST /llm/v1/completions": says(completion("x", "stop"))})
+    assert texts(new_engine(f"{server.url}/llm/v1/"), fill("a│")) == ["x"]
+
+
 def test_requests_run_side_by_side(serve: Serve, new_engine: NewEngine) -> None:
     """The first does not end before the second has come."""
     both = threading.Barrier(2)
@@ -291,6 +297,21 @@ def test_the_text_in_an_answer(answer: str, middle: str) -> None:
     assert said_middle(answer, complete=True) == middle
 
 
+@pytest.mark.parametrize(
+    ("request_", "answer", "shown"),
+    [
+        (fill("a = │"), "\n1\n", "1\n"),
+        (fill("def f():\n    │", mode="block", max_lines=3), "\n    a\n    b", "    a\n    b"),
+        (fill("def f():│", mode="block", max_lines=3), "\n    a", "\n    a"),
+        (edit("a│x│b"), "\ny\n", "y"),
+        (edit("a│x\n│b"), "\ny\n", "y\n"),
+        (edit("a│\nx│b"), "\ny", "\ny"),
+    ],
+)
+def test_line_breaks_beside_the_marks(request_: FillRequest | EditRequest, answer: str, shown: str) -> None:
+    assert without_frame(answer, request_) == shown
+
+
 PLAIN = st.text(alphabet="ab<>/ \n").filter(lambda text: BEGIN not in text and END not in text)
 
 
@@ -302,9 +323,8 @@ def test_what_a_growing_answer_shows_only_grows(before: str, middle: str, after:
     assert middle_ended(answer)
 
 
-@given(st.text(alphabet="ab\n\r"), st.integers(1, 4))
+@given(st.text(alphabet="ab\n"), st.integers(1, 4))
 def test_no_more_lines_than_allowed(answer: str, lines: int) -> None:
     shown, more = cut(answer, fill("│", mode="block", max_lines=lines))
-    whole = answer.replace("\r\n", "\n")
-    assert whole.startswith(shown) and shown.count("\n") < lines
-    assert more == (shown != whole)
+    assert answer.startswith(shown) and shown.count("\n") < lines
+    assert more == (shown != answer)

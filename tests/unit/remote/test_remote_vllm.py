@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import queue
+import time
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from asking import ask, edit, failure, fill, result, texts
+from asking import Flag, ask, edit, failure, fill, result, texts
 from conftest import NewEngine, Serve
 from local_server import LocalServer, in_turn, says, text
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, StreamingResponse
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from vllm_server import MODEL, Vllm, canvases, decode, error
 
@@ -263,9 +268,43 @@ def test_the_second_round_may_fail(vllm: Any) -> None:
     server, engine = vllm(Vllm("b, c=3", ")" + SUFFIX))
     answers = server.routes["POST /v1/completions"]
 
-    def answer(asked: Any) -> Any:
-        clamps = asked.body["vllm_xargs"]["diffusion_max_steps"] > 6
-        return error("boom", 400) if clamps else answers(asked)
-
-    server.routes["POST /v1/completions"] = answer
+    server.routes["POST /v1/completions"] = lambda asked: error("boom") if clamps(asked) else answers(asked)
     assert texts(engine, fill(f"a = foo(│){SUFFIX}")) == ["b, c=3"]
+
+
+def unfinished(asked: Any) -> StreamingResponse:
+    """The beginning of an answer, and no more of it."""
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.Event().wait()
+
+    return StreamingResponse(parts(), media_type="application/json")
+
+
+def clamps(asked: Any) -> bool:
+    return bool(asked.body["vllm_xargs"]["diffusion_max_steps"] > 6)
+
+
+def test_a_cancelled_fill_closes_all_its_connections(vllm: Any) -> None:
+    server, engine = vllm(Vllm())
+    server.routes["POST /v1/completions"] = unfinished
+    cancelled = Flag()
+    answers = engine.fill(fill(f"a = foo(│){SUFFIX}"), arrived=time.monotonic(), cancelled=cancelled)
+    server.came = queue.SimpleQueue()
+    with ThreadPoolExecutor(1) as thread:
+        rest = thread.submit(list, answers)
+        came = [server.came.get(timeout=20)]
+        while came.count("/v1/completions") < 6:
+            came.append(server.came.get(timeout=20))
+        cancelled.set()
+        assert rest.result(20) == []
+    assert [server.gone.get(timeout=20) for _ in range(6)] == ["/v1/completions"] * 6
+
+
+def test_at_the_deadline_the_first_round_is_the_answer(vllm: Any) -> None:
+    server, engine = vllm(Vllm("b, c=3", ")" + SUFFIX))
+    denoised = server.routes["POST /v1/completions"]
+    server.routes["POST /v1/completions"] = lambda asked: (unfinished if clamps(asked) else denoised)(asked)
+    end = result(engine, fill(f"a = foo(│){SUFFIX}", deadline_ms=2000.0))
+    assert (end.candidates, end.finish) == ((Candidate(text="b, c=3"),), "deadline")
