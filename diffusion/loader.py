@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock
 from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
@@ -37,11 +38,8 @@ def load(
 
     Raises EngineError naming the file that is missing, damaged, or of an unknown kind.
     """
-    found = existing(folder, how, dtype)
-    if found is None:
-        found = convert(checkpoints.read(folder), how, device, dtype, on_progress)
-    else:
-        snapshot.verify(found)
+    found = prepared(folder, how, device, dtype, on_progress)
+    snapshot.verify(found)
     model = skeleton(checkpoints.read_config(folder / checkpoints.CONFIG), device)
     wanted = set(wanted_shapes(model))
     done = 0
@@ -51,6 +49,27 @@ def load(
         on_progress(Progress(done=done, total=found.bytes))
     finish(model, wanted, how)
     return model
+
+
+def prepared(
+    folder: Path, how: Quantisation, device: torch.device, dtype: torch.dtype, on_progress: Report = lambda _: None
+) -> Snapshot:
+    """The snapshot in `folder`, made now if there is none of this kind. One process makes it, others wait for it.
+
+    Raises EngineError.
+    """
+    found = existing(folder, how, dtype)
+    if found is None:
+        source = checkpoints.read(folder)
+        with FileLock(folder / f"{snapshot.FOLDER}.lock"):
+            found = existing(folder, how, dtype) or convert(source, how, device, dtype, on_progress)
+    return found
+
+
+def forget(folder: Path) -> None:
+    """Remove the snapshot of a checkpoint that is still there. Raises EngineError."""
+    checkpoints.read(folder)
+    shutil.rmtree(folder / snapshot.FOLDER, ignore_errors=True)
 
 
 def existing(folder: Path, how: Quantisation, dtype: torch.dtype) -> Snapshot | None:

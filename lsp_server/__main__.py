@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("lsp_server.commands.demo:main", "watch masked spans in real source files denoise into code"),
     "lsp": ("lsp_server.server:main", "run the language server on standard input and output (editors start this)"),
     "engine": ("lsp_server.commands.engine:main", "start, stop or look at the process that holds the model"),
+    "model": ("diffusion.model_command:main", "fetch, quantise, choose and remove models"),
     "doctor": ("lsp_server.commands.doctor:main", "show what is installed, which device and model, where the log is"),
     "bench": ("lsp_server.commands.bench:main", "measure fills and completions on this machine"),
     "eval": ("lsp_server.commands.eval:main", "measure how good a model is, on public problems or your own files"),
