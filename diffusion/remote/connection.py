@@ -129,13 +129,13 @@ class Connection:
             message = (
                 f"{remote.url} refuses {'the key' if self._has_key else 'requests without a key'} ({status}{tail})"
             )
-            hint = f"correct what `api_key_env` or `keyring` in {remote.file} names"
+            hint = f"correct what `api_key_env` or `keyring` in {remote.where} names"
         elif status in (301, 302, 303, 307, 308):
             message = f"{remote.url} sends requests elsewhere ({status})"
-            hint = f"write the final address as `url` into {remote.file}"
+            hint = f"write the final address as `url` into {remote.where}"
         elif status in (404, 405):
             message = f"{remote.url} knows no {path}{tail}" if not said else f"{remote.url} has not found it{tail}"
-            hint = f"correct `url`, `form` or `model` in {remote.file}"
+            hint = f"correct `url`, `form` or `model` in {remote.where}"
         elif status == 429:
             message, code = f"{remote.url} has too many requests{tail}", "busy"
             hint = "ask again in a moment, or ask for a higher limit"
@@ -144,7 +144,7 @@ class Connection:
             hint = "look at the server's log"
         else:
             message = f"{remote.url} does not take the request ({status}{tail})"
-            hint = f"correct {remote.file}; its `form` must fit the server"
+            hint = f"correct {remote.where}; its `form` must fit the server"
         wait = answer.headers.get("retry-after", "")
         return Refused(message, hint, code, status=status, said=said, wait=float(wait) if wait.isdecimal() else 0)
 
@@ -154,21 +154,21 @@ class Connection:
         if isinstance(cause, ssl.SSLCertVerificationError):
             message = f"the certificate of {remote.url} is not trusted ({cause.verify_message})"
             return EngineError(
-                message, f"name your authority's certificates as `ca_file` in {remote.file}", "unavailable"
+                message, f"name your authority's certificates as `ca_file` in {remote.where}", "unavailable"
             )
         if isinstance(cause, ssl.SSLError):
             message = f"{remote.url} does not speak TLS as it should"
-            return EngineError(message, f"should `url` in {remote.file} begin with http:// ?", "unavailable")
+            return EngineError(message, f"should `url` in {remote.where} begin with http:// ?", "unavailable")
         if isinstance(error, httpx2.ConnectTimeout | httpx2.ConnectError):
             why = "no answer" if isinstance(error, httpx2.ConnectTimeout) else _said(cause)
             message = f"no connection to {remote.url} ({why})"
-            return EngineError(message, f"start the server, or correct `url` in {remote.file}", "unavailable")
+            return EngineError(message, f"start the server, or correct `url` in {remote.where}", "unavailable")
         if isinstance(error, TimeoutError | httpx2.TimeoutException):
             message = f"{remote.url} has not answered within {remote.timeout:g} s"
-            return EngineError(message, f"is it overloaded? `timeout` in {remote.file} can be raised", "unavailable")
+            return EngineError(message, f"is it overloaded? `timeout` in {remote.where} can be raised", "unavailable")
         if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL | httpx2.ProxyError):
             return EngineError(
-                f"{remote.url} cannot be reached ({type(error).__name__})", f"correct {remote.file}", "unavailable"
+                f"{remote.url} cannot be reached ({type(error).__name__})", f"correct {remote.where}", "unavailable"
             )
         what = "broke off its answer" if begun else "closed the connection without an answer"
         return EngineError(f"{remote.url} {what}", "look at the server's log", "unavailable")
@@ -185,7 +185,7 @@ class Connection:
 
 def nonsense(remote: Remote) -> EngineError:
     """The server answers, but not with what it should."""
-    hint = f"does `url` in {remote.file} lead to the right server, and does `form` fit it?"
+    hint = f"does `url` in {remote.where} lead to the right server, and does `form` fit it?"
     return EngineError(f"{remote.url} answers something else than a completion", hint, "model")
 
 
@@ -225,7 +225,7 @@ def _trust(remote: Remote) -> ssl.SSLContext | bool:
     try:
         return ssl.create_default_context(cafile=str(remote.ca_file))
     except (OSError, ssl.SSLError):
-        message = f"`ca_file` in {remote.file} names {remote.ca_file}, which holds no certificates"
+        message = f"`ca_file` in {remote.where} names {remote.ca_file}, which holds no certificates"
         raise EngineError(message, "name a PEM file with your authority's certificates", "model") from None
 
 

@@ -147,12 +147,12 @@ def chosen_model(remote: Remote, wanted: str, models: Iterable[str]) -> str:
             return wanted
         serves = f"it serves {_some(models)}" if models else "it serves none"
         raise EngineError(
-            f"{remote.url} does not serve {wanted}", f"{serves}: correct `model` in {remote.file}", "model"
+            f"{remote.url} does not serve {wanted}", f"{serves}: correct `model` in {remote.where}", "model"
         )
     if len(models) == 1:
         return models[0]
     serves = f"{remote.url} serves {_some(models)}" if models else f"{remote.url} lists no models"
-    raise EngineError(serves, f"name one as `model` in {remote.file}", "model")
+    raise EngineError(serves, f"name one as `model` in {remote.where}", "model")
 
 
 def _some(models: Iterable[str]) -> str:

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 from urllib.parse import SplitResult, urlsplit
 
+import platformdirs
+
 from diffusion.api import DISTRIBUTION, EngineError
 from diffusion.profiles import Backend, backend_of, profile_file, read_toml
 
@@ -63,6 +65,12 @@ class Remote:
     tokenizer: Path | None = None
     canvas: int = 0
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """Where a user changes this: a profile of the package is copied first."""
+        own = platformdirs.user_config_path(DISTRIBUTION) / "profiles"
+        return str(self.file) if self.file.parent == own else f"a copy of {self.file} in {own}"
 
     @property
     def loopback(self) -> bool:
@@ -114,7 +122,7 @@ def api_key(remote: Remote) -> str:
         if key := os.environ.get(remote.api_key_env, "").strip():
             return _sendable(remote, key)
         message = f"the environment variable {remote.api_key_env} with the key for {remote.url} is not set"
-        raise EngineError(message, f"set it where the editor is started, or use `keyring` in {remote.file}", "model")
+        raise EngineError(message, f"set it where the editor is started, or use `keyring` in {remote.where}", "model")
     return _sendable(remote, _from_keyring(remote)) if remote.keyring else ""
 
 
@@ -123,12 +131,12 @@ def _from_keyring(remote: Remote) -> str:
         import keyring
         from keyring.errors import KeyringError
     except ImportError:
-        hint = f"install it: pipx inject {DISTRIBUTION} keyring, or use `api_key_env` in {remote.file}"
+        hint = f"install it: pipx inject {DISTRIBUTION} keyring, or use `api_key_env` in {remote.where}"
         raise EngineError("the keyring cannot be used: the package keyring is missing", hint, "model") from None
     try:
         key = keyring.get_password(remote.keyring, DISTRIBUTION)
     except KeyringError as error:
-        hint = f"unlock it, or use `api_key_env` in {remote.file}"
+        hint = f"unlock it, or use `api_key_env` in {remote.where}"
         raise EngineError(f"the keyring cannot be read ({type(error).__name__})", hint, "model") from None
     if not key:
         hint = f"store it: keyring set {remote.keyring} {DISTRIBUTION}"
@@ -155,8 +163,8 @@ def _said(file: Path, table: dict[str, Any], key: str) -> str:
 def _url(file: Path, url: str) -> str:
     """The base address without a slash at its end; "/v1" at the end is dropped, since routes begin with it."""
     if not url:
-        hint = f"write `url` into {file}, or set the environment variable that its `url_env` names"
-        raise EngineError(f"the model profile {file.stem} needs the address of a server", hint, "model")
+        hint = "set the environment variable that its `url_env` names, or write `url` into a copy of it of your own"
+        raise EngineError(f"the model profile {file} needs the address of a server", hint, "model")
     parts = _split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
         raise EngineError(f"{url!r} is no address of a server", "write it as https://host:port", "model")

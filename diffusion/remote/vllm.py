@@ -49,7 +49,7 @@ class VllmBackend:
         remote = connection.remote
         self._profile = load_profile(remote.like)
         if self._profile.chat is None:
-            message = f"the model profile {remote.file}: {remote.like!r} has no chat layout"
+            message = f"the model profile {remote.where}: {remote.like!r} has no chat layout"
             raise EngineError(message, "name the profile of the served model as `like`", "model")
 
     async def probe(self) -> Served:

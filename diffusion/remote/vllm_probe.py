@@ -107,13 +107,13 @@ async def _widths(connection: Connection, model: str, profile: ModelProfile) -> 
     found = re.search(r"\[0, (\d+)\)", said)
     if found and int(found[1]) != vocabulary_size(profile):
         message = f"{remote.url} serves a model with {found[1]} tokens, {profile.name} has {vocabulary_size(profile)}"
-        raise EngineError(message, f"name the profile of the served model as `like` in {remote.file}", "model")
+        raise EngineError(message, f"name the profile of the served model as `like` in {remote.where}", "model")
     served = remote.canvas
     if not served:
         said = await _refusal(connection, canvas_request(model, [bos], [bos]))
         exactly = re.search(r"exactly (\d+) ids", said)
         if not exactly:
-            raise Unsupported(f"does not tell how wide its canvas is ({said}): write `canvas` into {remote.file}")
+            raise Unsupported(f"does not tell how wide its canvas is ({said}): write `canvas` into {remote.where}")
         served = int(exactly[1])
     narrower = [width for width in profile.layout.widths if width < served]
     if not narrower:
@@ -167,5 +167,5 @@ async def _texts(connection: Connection, model: str, profile: ModelProfile) -> T
     except Refused as refused:
         if refused.status not in (404, 405):
             raise
-        raise Unsupported(f"has no /tokenize: name a local `tokenizer` in {remote.file}") from None
+        raise Unsupported(f"has no /tokenize: name a local `tokenizer` in {remote.where}") from None
     return texts

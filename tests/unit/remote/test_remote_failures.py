@@ -150,3 +150,9 @@ def test_a_ca_file_without_certificates(serve: Serve, profiles: Path) -> None:
     write_profile(profiles, "https://x.example", ca_file="team.toml")
     with pytest.raises(Exception, match="which holds no certificates"):
         load("team")
+
+
+def test_a_profile_of_the_package_is_not_to_be_changed(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIDFILL_LLAMACPP_URL", serve({}).url)
+    error = failure(load("llamacpp"))
+    assert re.search(r"in a copy of .*llamacpp\.toml in .*midfill/profiles", error.hint)
