@@ -34,6 +34,7 @@ from lsp_server.filters.runs_together import runs_together
 from lsp_server.filters.special_tokens import special_tokens
 from lsp_server.filters.surroundings import Rejected, line_before, rest_of_line
 from lsp_server.filters.thoughts import thoughts
+from lsp_server.filters.too_long import too_long
 from lsp_server.filters.trailing_blank import trailing_blank
 from lsp_server.filters.unmatched import unmatched
 from lsp_server.insertion import Insertion
@@ -45,6 +46,7 @@ Filter = Callable[[str, FillRequest], str | Rejected]
 FILTERS: tuple[Filter, ...] = (
     # What is no code at all.
     control_characters,
+    too_long,
     thoughts,
     special_tokens,
     chat,
@@ -71,8 +73,24 @@ FILTERS: tuple[Filter, ...] = (
 )
 
 
+ROUNDS = 6
+
+
 def insertion(candidate: Candidate, request: FillRequest) -> Insertion | Rejected:
-    """What of a candidate can be offered at the place of `request`, or why nothing of it can."""
+    """What of a candidate can be offered at the place of `request`, or why nothing of it can.
+
+    What one filter leaves may be something for another that came before it: the filters run until nothing changes.
+    """
+    before: Insertion | None = None
+    for _ in range(ROUNDS):
+        made = _filtered(candidate, request)
+        if isinstance(made, Rejected) or made == before:
+            return made
+        before, candidate = made, replace(candidate, text=made.text, replace_before=made.before)
+    return Rejected(reason="the filters do not come to an end with it")
+
+
+def _filtered(candidate: Candidate, request: FillRequest) -> Insertion | Rejected:
     text, rewritten, request = _opened(candidate, request)
     for apply in FILTERS:
         filtered = apply(text, request)

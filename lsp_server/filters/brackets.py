@@ -32,11 +32,13 @@ _HASH_COMMENTS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class Balance:
-    """What a text leaves unbalanced: `closed` has its extra closers with their offsets, `opened` what stays open, the
-    innermost last. A quote counts as a bracket, and so does the "${" of code in a template string. `comment`: where a
-    comment starts that runs to the text's end or beyond, or None."""
+    """What a text leaves unbalanced: `closed` has its extra closers with their offsets, `misfits` the offsets of those
+    that do not fit what is open, `opened` what stays open, the innermost last. A quote counts as a bracket, and so does
+    the "${" of code in a template string. `comment`: where a comment starts that runs to the text's end or beyond, or
+    None."""
 
     closed: tuple[tuple[int, str], ...]
+    misfits: tuple[int, ...]
     opened: tuple[str, ...]
     comment: int | None
 
@@ -52,6 +54,7 @@ def balance(text: str, language: str, *, quote: str = "", template: bool = False
     code = _CODE_WITH_HASH if language in _HASH_COMMENTS else _CODE
     closed: list[tuple[int, str]] = []
     opened: list[str] = []
+    misfits: list[int] = []
     outer = bool(quote)  # The string was begun before the text.
     outer_templates: list[bool] = []
     comment = None
@@ -86,7 +89,11 @@ def balance(text: str, language: str, *, quote: str = "", template: bool = False
             closed.append((found.start(), mark))
             if template and mark == "}":
                 quote, outer, template = "`", True, False
-    return Balance(closed=tuple(closed), opened=(*opened, *([quote] if quote else [])), comment=comment)
+        else:
+            misfits.append(found.start())
+    return Balance(
+        closed=tuple(closed), misfits=tuple(misfits), opened=(*opened, *([quote] if quote else [])), comment=comment
+    )
 
 
 def _quote(opened: Sequence[str]) -> str:

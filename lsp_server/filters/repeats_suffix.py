@@ -27,7 +27,8 @@ def _without_rest(text: str, rest: str) -> str:
     """The text without an end that is the rest of the line, or at least two tokens of its start."""
     tokens = list(_TOKEN.finditer(text))
     ahead = _TOKEN.findall(rest)
-    for first, token in enumerate(tokens):
+    for first in range(max(0, len(tokens) - len(ahead)), len(tokens)):
+        token = tokens[first]
         tail = [later[0] for later in tokens[first:]]
         whole = tail == ahead
         started = len(tail) > 1 and tail == ahead[: len(tail)]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 from diffusion.api import FillRequest
-from lsp_server.filters.brackets import balance, closers_taken_over, redundant_closers
+from lsp_server.filters.brackets import balance, closers_taken_over
 from lsp_server.filters.surroundings import MARKUP, Rejected
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*|(?=>))(?:[^<>\"'{}]|\"[^\"]*\"|'[^']*'|\{[^{}]*\})*?(/?)>")
+TRIES = 10
+"""So many places to cut at are tried, from the end, and the first one: a text with more of them is no code."""
 NOTHING_OPENS = "it closes a bracket or a tag that nothing opens"
 
 _VOID = frozenset(
@@ -18,15 +20,18 @@ _VOID = frozenset(
 
 def unmatched(text: str, request: FillRequest) -> str | Rejected:
     whole = balance(request.prefix + request.suffix, request.language)
-    brackets = not (whole.closed or whole.opened) and whole.comment is None
+    brackets = not (whole.closed or whole.misfits or whole.opened) and whole.comment is None
     tags = request.language in MARKUP and _tags(request.prefix + request.suffix) == ([], [])
     if not brackets and not tags:
         return text
-    cuts = {at for at, _ in redundant_closers(text, request)} | {at for at, _ in (_tags(text)[0] if tags else ())}
-    for at in sorted({*cuts, len(text)}, reverse=True):
+    cuts = [at for at, char in enumerate(text) if char in ")]}"] if brackets else []
+    cuts += [at for at, _ in _tags(text)[0]] if tags else []
+    cuts.sort(reverse=True)
+    for at in (len(text), *cuts[:TRIES], *cuts[TRIES:][-1:]):
         kept = text if at == len(text) else text[:at].rstrip()
         made = request.prefix + kept + request.suffix[closers_taken_over(kept, request) :]
-        if not (brackets and balance(made, request.language).closed) and not (tags and _tags(made)[0]):
+        left = balance(made, request.language)
+        if not (brackets and (left.closed or left.misfits)) and not (tags and _tags(made)[0]):
             return kept if kept.strip() else Rejected(reason=NOTHING_OPENS)
     return Rejected(reason=NOTHING_OPENS)
 

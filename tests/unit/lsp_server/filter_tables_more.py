@@ -54,6 +54,10 @@ THOUGHTS: list[Row] = [
     ("html", "<p>│</p>\n", "<code>a</code>", "<p><code>a</code>│</p>\n"),
     ("python", "T = '<think>'\nx = │\n", "'<think>a</think>'", "T = '<think>'\nx = '<think>a</think>'│\n"),
 ]  # fmt: skip
+TOO_LONG: list[Row] = [
+    ("python", "x = │\n", "a" * 2500 + "b" * 2500, None),
+    ("python", "│\n", "x = 1\ny = '" + "ab" * 2500 + "'", "x = 1│\n"),
+]
 UNMATCHED: list[Row] = [
     ("c", "x = 1;\n│\n", "y = 2;\n}", "x = 1;\ny = 2;│\n"),
     ("c", "│\n", "}\n}", None),
