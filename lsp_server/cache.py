@@ -5,14 +5,25 @@ Knows the text around the cursor that a completion was made for; no documents, n
 
 from __future__ import annotations
 
+import re
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice, takewhile
 
 from lsp_server.insertion import Insertion
 
 LENGTH = 64
 MAX_CLOSED = 3
 CLOSERS = frozenset(")]}>\"'`")
+
+STARTS = 3
+"""Leftovers of earlier answers that a new generation starts from."""
+LOOKED_AT = 4
+"""Earlier answers that leftovers are taken from, the newest ones."""
+RESYNC = 12
+"""Typed characters that are looked for in an earlier answer at most, to find where it goes on."""
+_WORD = re.compile(r"\w*")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,11 +38,13 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What was offered at a place, and whether it was asked for."""
+    """What was offered at a place, and whether it was asked for. `middles`: what the model had to say there, also where
+    nothing of it was good enough to be offered."""
 
     place: Place
-    insertions: tuple[Insertion, ...]
-    explicit: bool
+    insertions: tuple[Insertion, ...] = ()
+    explicit: bool = False
+    middles: tuple[str, ...] = ()
 
 
 class Cache:
@@ -58,6 +71,12 @@ class Cache:
             if found:
                 return found
         return ()
+
+    def leftovers(self, place: Place) -> tuple[str, ...]:
+        """What may still be right of the last answers near this place, for a generation to start from."""
+        near = islice((entry for entry in self._entries if entry.place.uri == place.uri), LOOKED_AT)
+        found = (left for entry in near for middle in entry.middles for left in _leftovers(entry.place, middle, place))
+        return tuple(islice(dict.fromkeys(left for left in found if left.strip()), STARTS))
 
 
 def _rest(made_for: Place, item: Insertion, now: Place) -> Insertion | None:
@@ -102,3 +121,30 @@ def _closed(old: str, new: str) -> str | None:
         if rest == old or (count and len(rest) > 500 and old.startswith(rest)):
             return closed
     return None
+
+
+def _leftovers(made_for: Place, middle: str, now: Place) -> Iterator[str]:
+    """What may be left of a middle, likeliest first, once the cursor has moved and something else was typed."""
+    if _closed(made_for.suffix, now.suffix) is None:
+        return
+    gone = made_for.offset - now.offset
+    if 0 < gone <= len(made_for.prefix):
+        head, deleted = made_for.prefix[:-gone], made_for.prefix[-gone:]
+        if head.endswith(now.prefix) or now.prefix.endswith(head):
+            yield deleted + middle
+        return
+    typed = _typed(made_for, 0, now)
+    if typed is None:
+        return
+    if middle.startswith(typed):
+        yield middle[len(typed) :]
+        return
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(typed, middle, strict=False)))
+    for length in range(min(RESYNC, len(typed) - common), 0, -1):
+        tail = typed[-length:]
+        if (length > 1 or not tail.isalnum()) and (at := middle.find(tail, common)) >= 0:
+            yield middle[at + length :]  # The answer goes on behind what has just been typed.
+            return
+    word = _WORD.match(middle, common)
+    yield middle[word.end() if word else common :]  # Another word is being typed instead of that one.
+    yield middle[len(typed) :]

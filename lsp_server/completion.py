@@ -6,31 +6,30 @@ the journal, never an exception.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Protocol
 
-from diffusion.api import Draft, EngineError, Failure, FillRequest, Result
-from grammars.parser import ParsedDocument
+from diffusion.api import Cost, Draft, EngineError, Failure, FillRequest, Finish, Result
 from lsp_server import filters, gates
 from lsp_server.cache import Cache, Entry, Place
-from lsp_server.context import Around, Budget, Chooser, Nothing, build_request, parse, sources_of, window
+from lsp_server.context import Around, Budget, Chooser, Nothing, build_request, sources_of, window
+from lsp_server.debounce import Debounce
 from lsp_server.documents import Document
 from lsp_server.engines import WatchedEngine
 from lsp_server.insertion import Insertion
-from lsp_server.journal import Decision, Journal, Outcome, sentence
+from lsp_server.journal import Decision, Journal, Outcome, Source, sentence
 from lsp_server.selected import Selected
 from lsp_server.settings import Settings
+from lsp_server.shown import Shown
+from lsp_server.syntaxes import Syntaxes
+from lsp_server.turns import Superseded, Turns
 
 logger = logging.getLogger(__name__)
-
-PARSED_DOCUMENTS = 8
-"""So many syntax trees are kept, of the documents used last."""
 
 EXPLICIT_CANDIDATES = 3
 EXPLICIT_PATIENCE = 4
@@ -39,7 +38,8 @@ EXPLICIT_PATIENCE = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """One request of an editor: a document as it was then, an offset in code points, and what was around it."""
+    """One request of an editor: a document as it was then, an offset in code points, and what was around it. `ahead`:
+    nobody has asked yet, but somebody will."""
 
     id: str
     document: Document
@@ -47,16 +47,24 @@ class Ask:
     path: str = ""
     around: Around = field(default_factory=Around)
     explicit: bool = False
+    ahead: bool = False
     selected: Selected | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """What becomes of a request, and why."""
+    """What becomes of a request, and why; the other fields are those of a Decision (journal.py)."""
 
     insertions: tuple[Insertion, ...] = ()
     outcome: Outcome = "nothing"
     reason: str
+    source: Source = ""
+    gate: str = ""
+    filter: str = ""
+    confidence: float | None = None
+    cost: Cost = field(default_factory=Cost)
+    finish: Finish | None = None
+    starts: int = 0
 
 
 OUTDATED = Offer(outcome="dropped", reason="the document has changed since")
@@ -88,8 +96,10 @@ class Completer:
     cache: Cache = field(default_factory=Cache)
     journal: Journal = field(default_factory=Journal)
     chooser: Chooser = field(default_factory=Chooser)
-    _running: dict[str, asyncio.Task[Offer]] = field(default_factory=dict)
-    _syntax: dict[str, tuple[str, ParsedDocument]] = field(default_factory=dict)
+    debounce: Debounce = field(default_factory=Debounce)
+    shown: Shown = field(default_factory=Shown)
+    _turns: Turns[Offer] = field(default_factory=Turns)
+    _syntaxes: Syntaxes = field(default_factory=Syntaxes)
 
     async def complete(self, ask: Ask) -> tuple[Insertion, ...]:
         """What to offer at a place: nothing, one insertion, or several if asked for explicitly."""
@@ -97,77 +107,82 @@ class Completer:
         offer = Offer(outcome="dropped", reason="cancelled by the editor")
         try:
             offer = await self._offer(ask)
+            if not self.is_current(ask.document):
+                offer = replace(offer, insertions=(), outcome="dropped", reason=OUTDATED.reason)
         except Exception as error:  # The handler wrapper: a bug of ours must not reach the editor.
             logger.exception("completion failed")
             failure = Failure(code="internal", message=f"{type(error).__name__}: {error}", hint="please report this")
             self.listener.answered(failure)
             offer = Offer(outcome="failed", reason=sentence(failure))
         finally:
-            line, _ = ask.document.position_at(ask.offset, "utf-32")
-            self.journal.add(
-                Decision(
-                    uri=ask.document.uri,
-                    line=line + 1,
-                    explicit=ask.explicit,
-                    outcome=offer.outcome,
-                    reason=offer.reason,
-                    ms=(time.monotonic() - started) * 1000,
-                )
-            )
-        return offer.insertions if ask.explicit else offer.insertions[:1]
+            self.journal.add(_decision(ask, offer, (time.monotonic() - started) * 1000))
+        insertions = offer.insertions if ask.explicit else offer.insertions[:1]
+        if insertions and not ask.ahead:
+            self.shown.add(ask.document.uri, ask.document.text, ask.offset, insertions)
+        return insertions
 
     async def _offer(self, ask: Ask) -> Offer:
-        if reason := self._unwanted(ask):
-            return Offer(reason=reason)
+        if refusal := self._unwanted(ask):
+            return refusal
         if ask.selected is None:
             return await self._offer_at(ask, ask.document.text, ask.offset)
         offer = await self._offer_at(ask, *ask.selected.accepted(ask.document.text))
         kept = ask.selected.in_front_of(offer.insertions, ask.offset)
         if offer.insertions and not kept:
-            return Offer(reason="it would change the entry that is selected in the menu")
+            reason = "it would change the entry that is selected in the menu"
+            return replace(offer, insertions=(), outcome="nothing", gate="selected", reason=reason)
         return replace(offer, insertions=kept)
 
-    def _unwanted(self, ask: Ask) -> str:
-        """Why nothing may be offered here, or an empty string."""
-        closed = gates.document(self.settings, ask.document.language, ask.path, explicit=ask.explicit)
-        if reason := closed or ask.around.refusal:
-            return reason
+    def _unwanted(self, ask: Ask) -> Offer | None:
+        """Why nothing may be offered here, if that is so."""
+        if reason := gates.document(self.settings, ask.document.language, ask.path, explicit=ask.explicit):
+            return Offer(reason=reason, gate="settings")
+        if ask.around.refusal:
+            return Offer(reason=ask.around.refusal, gate="file")
         if ask.selected and not ask.selected.fits(ask.document.text, ask.offset):
-            return "the entry that is selected in the menu belongs to another place"
-        return ""
+            reason = "the entry that is selected in the menu belongs to another place"
+            return Offer(reason=reason, gate="selected")
+        return None
 
     async def _offer_at(self, ask: Ask, text: str, offset: int) -> Offer:
         """From the cache or from a generation, of which a document has one at most: the newest request wins."""
-        uri = ask.document.uri
-        previous = self._running.pop(uri, None)
-        if previous:
-            previous.cancel()
-        seen = window(text, offset, self._budget())
+        uri, seen = ask.document.uri, window(text, offset, self._budget())
         place = Place(uri=uri, offset=offset, prefix=seen.prefix, suffix=seen.suffix)
         if found := self.cache.find(place, explicit=ask.explicit):
-            return Offer(insertions=found, outcome="shown", reason="continues an earlier completion")
-        task = self._running[uri] = asyncio.create_task(self._generate(ask, text, place, previous))
+            self._turns.stop(uri)
+            return Offer(insertions=found, outcome="shown", reason="continues an earlier completion", source="cache")
+        key = (id(ask.document), offset, text if ask.selected else "", ask.explicit)
         try:
-            return await task
-        except asyncio.CancelledError:
-            if cast("asyncio.Task[Any]", asyncio.current_task()).cancelling():
-                raise  # The editor has cancelled this very request.
+            return await self._turns.take(uri, key, partial(self._generate, ask, text, place))
+        except Superseded:
             return Offer(outcome="dropped", reason="a newer request took its place")
-        finally:
-            if self._running.get(uri) is task:
-                del self._running[uri]
 
-    async def _generate(self, ask: Ask, text: str, place: Place, previous: asyncio.Task[Offer] | None) -> Offer:
-        if previous:
-            await asyncio.wait({previous})  # It ends within one denoising step.
-        if not ask.explicit:
-            await asyncio.sleep(self.settings.debounce_ms / 1000)
+    async def _generate(self, ask: Ask, text: str, place: Place) -> Offer:
+        if not ask.explicit and not ask.ahead:
+            await self.debounce.pause(most_ms=self.settings.debounce_ms, client_ms=self.settings.client_debounce_ms)
         if not self.is_current(ask.document):
             return OUTDATED
+        request = self._request(ask, text, place)
+        if isinstance(request, Nothing):
+            return Offer(reason=request.reason, gate="place")
+        answer = await self._ask_engine(ask, request)
+        self.listener.answered(answer)
+        if isinstance(answer, Failure):
+            return Offer(outcome="failed", reason=sentence(answer), source="engine")
+        if not self.is_current(ask.document):
+            return replace(OUTDATED, source="engine", cost=answer.cost)
+        offer = self._filtered(ask, request, answer)
+        middles = tuple(candidate.text for candidate in answer.candidates if not candidate.replace_before)
+        entry = Entry(place=place, insertions=offer.insertions, explicit=ask.explicit, middles=middles)
+        self.cache.add(entry)
+        return replace(offer, source="engine", cost=answer.cost, finish=answer.finish, starts=len(request.starts))
+
+    def _request(self, ask: Ask, text: str, place: Place) -> FillRequest | Nothing:
+        """What the engine is asked: the place in its context, and what is left of earlier answers there."""
         budget = self._budget()
         lead = budget.lead(ask.around)
         request = build_request(
-            self._parsed(ask, lead + text),
+            self._syntaxes.of(place.uri, lead + text, ask.document.language, ask.path),
             len(lead) + place.offset,
             language=ask.document.language,
             path=ask.path,
@@ -180,28 +195,21 @@ class Completer:
             client=self.client,
             n=EXPLICIT_CANDIDATES if ask.explicit else 1,
             deadline_ms=self.settings.deadline_ms * (EXPLICIT_PATIENCE if ask.explicit else 1),
-            drafts=self.settings.drafts,
+            drafts=self.settings.drafts and not ask.ahead,
         )
         if isinstance(request, Nothing):
-            return Offer(reason=request.reason)
-        answer = await self._ask_engine(ask, request)
-        self.listener.answered(answer)
-        if isinstance(answer, Failure):
-            return Offer(outcome="failed", reason=sentence(answer))
-        if not self.is_current(ask.document):
-            return OUTDATED
-        offer = self._filtered(ask, request, answer)
-        if offer.insertions:
-            self.cache.add(Entry(place=place, insertions=offer.insertions, explicit=ask.explicit))
-        return offer
+            return request
+        return replace(request, starts=(*self.cache.leftovers(place), *request.starts))
 
     async def _ask_engine(self, ask: Ask, request: FillRequest) -> Result | Failure:
         """One fill, to its end. Being cancelled closes the stream, which cancels the fill."""
         self.listener.working(+1)
+        started = time.monotonic()
         try:
             async with aclosing(self.engine().fill(request)) as events:  # type: ignore[type-var]
                 async for event in events:
                     if not isinstance(event, Draft):
+                        self.debounce.answered((time.monotonic() - started) * 1000)
                         return event
                     self.listener.draft(ask.id, event.text)
             return Failure(code="internal", message="the engine ended the answer early")
@@ -213,34 +221,27 @@ class Completer:
     def _filtered(self, ask: Ask, request: FillRequest, result: Result) -> Offer:
         """The candidates that are fit to be shown, best first, without doubles."""
         insertions: dict[str, Insertion] = {}
-        reason = "the model has nothing to say here"
+        refused = Offer(reason="the model has nothing to say here", gate="model")
+        least = self.settings.min_confidence
         for candidate in result.candidates:
-            confidence = candidate.confidence
-            if not ask.explicit and confidence is not None and confidence < self.settings.min_confidence:
-                reason = f"low confidence: {confidence:.2f} (setting minConfidence: {self.settings.min_confidence:.2f})"
+            sure = candidate.confidence
+            if not ask.explicit and sure is not None and sure < least:
+                reason = f"low confidence: {sure:.2f} (setting minConfidence: {least:.2f})"
+                refused = Offer(reason=reason, gate="confidence", confidence=sure)
                 continue
             made = filters.insertion(candidate, request)
             if isinstance(made, filters.Rejected):
-                reason = f"filtered: {made.reason}"
+                refused = Offer(reason=f"filtered: {made.reason}", filter=made.filter, confidence=sure)
                 continue
             insertions.setdefault(made.applied(request.prefix, request.suffix), made)
         if not insertions:
-            return Offer(reason=reason)
+            return refused
         return Offer(
-            insertions=tuple(insertions.values()), outcome="shown", reason=f"from {result.model or 'the model'}"
+            insertions=tuple(insertions.values()),
+            outcome="shown",
+            reason=f"from {result.model or 'the model'}",
+            confidence=next(iter(insertions.values())).confidence,
         )
-
-    def _parsed(self, ask: Ask, text: str) -> ParsedDocument:
-        """The syntax of a document, brought up to date from the last time that a request needed it."""
-        uri = ask.document.uri
-        kept = self._syntax.pop(uri, None)
-        if kept is None or kept[0] != ask.document.language:
-            kept = (ask.document.language, parse(text, ask.document.language, ask.path))
-        kept[1].update(text)
-        self._syntax[uri] = kept
-        while len(self._syntax) > PARSED_DOCUMENTS:
-            del self._syntax[next(iter(self._syntax))]
-        return kept[1]
 
     def _budget(self) -> Budget:
         settings = self.settings
@@ -253,5 +254,28 @@ class Completer:
 
     def forget(self, uri: str) -> None:
         """Keep nothing of a document that has been closed or renamed."""
-        self._syntax.pop(uri, None)
+        self._syntaxes.forget(uri)
+        self.shown.forget(uri)
         self.chooser.forget(uri)
+
+
+def _decision(ask: Ask, offer: Offer, ms: float) -> Decision:
+    """The journal's entry."""
+    line, _ = ask.document.position_at(ask.offset, "utf-32")
+    return Decision(
+        uri=ask.document.uri,
+        line=line + 1,
+        explicit=ask.explicit,
+        outcome="prefetched" if ask.ahead else offer.outcome,
+        reason=offer.reason,
+        ms=ms,
+        source=offer.source,
+        gate=offer.gate,
+        filter=offer.filter,
+        confidence=offer.confidence,
+        forwards=offer.cost.forwards,
+        encodes=offer.cost.encodes,
+        engine_ms=offer.cost.ms,
+        starts=offer.starts,
+        finish=offer.finish,
+    )

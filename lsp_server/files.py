@@ -43,10 +43,11 @@ class Cell:
 @dataclass(kw_only=True)
 class Files:
     """All documents of one editor. `folders`: URIs of the workspace folders, now. `max_chars`: how large a document may
-    be, now. `gone` is told of documents that have been closed or have another name."""
+    be, now. `changed` is told of every new version, `gone` of documents that have been closed or have another name."""
 
     folders: Callable[[], Iterable[str]] = tuple
     max_chars: Callable[[], int] = lambda: 1_000_000
+    changed: Callable[[Document], None] = lambda document: None
     gone: Callable[[str], None] = lambda uri: None
     documents: dict[str, Document] = field(default_factory=dict)
     history: History = field(default_factory=History)
@@ -75,6 +76,7 @@ class Files:
         old, self.documents[document.uri] = self.documents[document.uri], document
         self.history.changed(old, document)
         self._view(document.uri)
+        self.changed(document)
 
     def close(self, uri: str) -> None:
         document = self.documents.pop(uri, None)

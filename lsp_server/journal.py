@@ -10,11 +10,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
-from diffusion.api import Failure
+from diffusion.api import Failure, Finish
 
-Outcome = Literal["shown", "nothing", "dropped", "failed"]
+Outcome = Literal["shown", "nothing", "dropped", "failed", "prefetched"]
+Source = Literal["", "cache", "engine"]
 
-LENGTH = 50
+LENGTH = 200
 
 
 def sentence(failure: Failure) -> str:
@@ -24,7 +25,12 @@ def sentence(failure: Failure) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """What became of one request. `line` counts from 1; `at` is seconds since the epoch."""
+    """What became of one request. `line` counts from 1; `at` is seconds since the epoch; `ms` from the question to the
+    answer, `engine_ms` of them in the engine.
+
+    `source`: who answered. `gate` and `filter` name what held an answer back, `confidence` is that of the best
+    candidate. Of the engine's work: `forwards`, `encodes`, `starts` (earlier answers that it began from), `finish`.
+    """
 
     uri: str
     line: int
@@ -33,6 +39,15 @@ class Decision:
     reason: str
     at: float = field(default_factory=time.time)
     ms: float = 0.0
+    source: Source = ""
+    gate: str = ""
+    filter: str = ""
+    confidence: float | None = None
+    forwards: int = 0
+    encodes: int = 0
+    engine_ms: float = 0.0
+    starts: int = 0
+    finish: Finish | None = None
 
     def sentence(self) -> str:
         kind = "asked for" if self.explicit else "automatic"
@@ -55,5 +70,5 @@ class Journal:
     def why(self, uri: str | None = None) -> str:
         """One sentence on the last request that ran to its end."""
         decisions = self.decisions(uri)
-        finished = [decision for decision in decisions if decision.outcome != "dropped"] or decisions
+        finished = [d for d in decisions if d.outcome not in ("dropped", "prefetched")] or decisions
         return finished[0].sentence() if finished else "nothing has been asked for yet"

@@ -21,7 +21,7 @@ from diffusion.api import DISTRIBUTION, EngineError
 from lsp_server.completion import Completer
 from lsp_server.documents import Document
 from lsp_server.engines import AUTO, WatchedEngine, make_engine
-from lsp_server.features import completion, configuration, inline_completion, notebook, status, workspace
+from lsp_server.features import accepting, completion, configuration, inline_completion, notebook, status, workspace
 from lsp_server.protocol import Protocol, converter
 from lsp_server.settings import Settings
 from lsp_server.transport import Framer, Messages, Writer, pump
@@ -62,6 +62,7 @@ class Server(LanguageServer):
         self.files = self.protocol.files
         self.files.folders = lambda: (*self.protocol.workspace.folders, self.protocol.workspace.root_uri or "")
         self.files.max_chars = lambda: self.settings.max_file_chars
+        self.files.changed = lambda document: accepting.changed(self, document)
         self.files.gone = lambda uri: self.completer.forget(uri)
         self.reporter = status.Reporter(server=self)
         self._engine_spec = engine
@@ -84,7 +85,7 @@ class Server(LanguageServer):
         if self._engine is None:
             minutes = self.settings.engine_idle_minutes
             asked = minutes != Settings().engine_idle_minutes  # else what `midfill engine start --idle` said holds
-            self._engine = make_engine(self._engine_spec, minutes * 60 if asked else None)
+            self._engine = make_engine(self._engine_spec, minutes * 60 if asked else None, self.completer.client)
         return self._engine
 
     @property

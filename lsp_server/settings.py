@@ -27,9 +27,11 @@ class Settings:
     """Offer completions in comments while typing."""
     strings: bool = True
     """Offer completions in strings while typing."""
-    debounce_ms: int = 75
-    """Silence to wait for after a keystroke. A client that waits by itself sets this to 0."""
-    deadline_ms: int = 1500
+    debounce_ms: int = 300
+    """Silence to wait for after a keystroke, at most; it is half the time that answers take. 0: none."""
+    client_debounce_ms: int = 0
+    """What the client itself waits after a keystroke before it asks: it is not waited for again."""
+    deadline_ms: int = 250
     """When the best draft has to do as the answer to an automatic request; explicit ones have four times as long."""
     max_lines: int = 12
     """Lines of one completion at most."""
@@ -53,6 +55,7 @@ class Settings:
 
 RANGES: dict[str, tuple[float, float]] = {
     "debounce_ms": (0, 5_000),
+    "client_debounce_ms": (0, 5_000),
     "deadline_ms": (50, 60_000),
     "max_lines": (1, 100),
     "min_confidence": (0.0, 1.0),

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 def ask_at(ls: Server, document: Document, position: types.Position, **details: Any) -> Ask:
     """The question for a position of the document that the request under way speaks of."""
-    return Ask(
-        id=str(ls.protocol.msg_id),
-        document=document,
-        offset=document.offset_at(convert.position(position), ls.protocol.encoding()),
-        path=ls.files.shown_path(document.uri),
-        around=ls.files.around(document),
-        **details,
-    )
+    offset = document.offset_at(convert.position(position), ls.protocol.encoding())
+    return ask_from(ls, document, offset, id=str(ls.protocol.msg_id), **details)
+
+
+def ask_from(ls: Server, document: Document, offset: int, **details: Any) -> Ask:
+    """The question for an offset in code points."""
+    path, around = ls.files.shown_path(document.uri), ls.files.around(document)
+    return Ask(document=document, offset=offset, path=path, around=around, **details)

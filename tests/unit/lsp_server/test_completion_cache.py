@@ -82,3 +82,47 @@ def test_typing_on_ends_in_the_same_document(prefix: str, text: str, suffix: str
     now = prefix + text[:typed]
     (left,) = cache.find(place(now + CURSOR + suffix), explicit=False)
     assert left.applied(now, suffix) == prefix + text + suffix
+
+
+def leftovers(made_at: str, middle: str, now: str) -> tuple[str, ...]:
+    cache = Cache()
+    cache.add(Entry(place=place(made_at), middles=(middle,)))
+    return cache.leftovers(place(now))
+
+
+@pytest.mark.parametrize(
+    ("made_at", "middle", "now", "left"),
+    [
+        # Typed along, where it was not good enough to be shown.
+        ("x = │\n", "foo(a)", "x = fo│\n", ("o(a)",)),
+        # Another word instead of that one; another letter.
+        ("x = │\n", "self.value = a", "x = self.n│\n", (" = a", "alue = a")),
+        # The answer goes on behind what was typed.
+        ("f(│)\n", "value, other=1", "f(name, │)\n", ("other=1",)),
+        ("f(│)\n", "ab", "f(c│)\n", ("b",)),
+        # Backspace.
+        ("foo.b│\n", "ar()", "foo.│\n", ("bar()",)),
+        ("foo.b│\n", "ar()", "f│\n", ("oo.bar()",)),
+        # Elsewhere, or with another text behind it.
+        ("x = │\n", "foo(a)", "y = f│\n", ()),
+        ("x = │\n", "foo(a)", "x = g│\nz", ()),
+        ("x = │\n", "foo", "x = foo│\n", ()),
+    ],
+)
+def test_what_a_generation_may_start_from(made_at: str, middle: str, now: str, left: tuple[str, ...]) -> None:
+    assert leftovers(made_at, middle, now) == left
+
+
+def test_few_leftovers_of_the_newest_answers_of_the_same_document() -> None:
+    cache = Cache()
+    for number in range(20):
+        cache.add(Entry(place=place("x = │\n"), middles=(f"{number:02}a", f"{number:02}b")))
+    cache.add(Entry(place=place("x = │\n", uri="other"), middles=("other",)))
+    assert cache.leftovers(place("x = │\n")) == ("19a", "19b", "18a")
+
+
+@given(made=st.text("ab .(", max_size=6), middle=st.text("ab .(", max_size=8), now=st.text("ab .(", max_size=14))
+def test_leftovers_are_bounded_and_never_blank(made: str, middle: str, now: str) -> None:
+    left = leftovers(made + CURSOR, middle, now + CURSOR)
+    assert len(set(left)) == len(left) <= 3
+    assert all(text.strip() and text in made + middle for text in left)

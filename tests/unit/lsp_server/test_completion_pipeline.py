@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
-from diffusion.api import Candidate, Draft, Event, Failure, FillRequest, Result, Status
+from diffusion.api import Candidate, Cost, Draft, Event, Failure, FillRequest, Result, Status
+from lsp_server import filters
 from lsp_server.completion import Ask, Completer
 from lsp_server.documents import Document
 from lsp_server.selected import Selected
@@ -239,3 +240,89 @@ async def test_disabled_means_nothing_is_asked() -> None:
     assert await Editor(engine, disabled_languages=("python",)).texts(f"x = {CURSOR}") == []
     assert await Editor(engine).texts(CURSOR, explicit=True) == []
     assert engine.asked == []
+
+
+async def test_what_a_suggestion_leaves_is_what_the_next_generation_starts_from() -> None:
+    engine = Engine(answer=Result(candidates=(Candidate(text="self.value = a"),)))
+    editor = Editor(engine)
+    await editor.texts(f"x = {CURSOR}")
+    await editor.texts(f"x = self.n{CURSOR}")
+    assert [request.starts for request in engine.asked] == [(), (" = a", "alue = a")]
+    assert [decision.starts for decision in editor.completer.journal.decisions()] == [2, 0]
+
+
+async def test_an_answer_that_was_not_good_enough_to_be_shown_is_still_a_start() -> None:
+    engine = Engine(answer=Result(candidates=(Candidate(text="foo(a)", confidence=0.1),)))
+    editor = Editor(engine, min_confidence=0.5)
+    assert await editor.texts(f"x = {CURSOR}") == []
+    assert await editor.texts(f"x = f{CURSOR}") == []
+    assert engine.asked[1].starts == ("oo(a)",)
+
+
+async def test_the_same_question_twice_is_one_generation() -> None:
+    engine = Engine(steps=1)
+    editor = Editor(engine)
+    ask = editor.ask(f"x = {CURSOR}")
+    tasks = [asyncio.create_task(editor.completer.complete(ask)) for _ in range(2)]
+    await engine.began.wait()
+    engine.step.release()
+    assert [[item.text for item in items] for items in await asyncio.gather(*tasks)] == [["1"], ["1"]]
+    assert len(engine.asked) == 1
+
+
+async def test_what_was_fetched_ahead_is_there_when_it_is_asked_for() -> None:
+    engine = Engine()
+    editor = Editor(engine)
+    ask = editor.ask(f"x = {CURSOR}")
+    await editor.completer.complete(replace(ask, ahead=True))
+    assert editor.completer.journal.decisions()[0].outcome == "prefetched"
+    assert "nothing has been asked for" not in editor.why()
+    assert [item.text for item in await editor.completer.complete(ask)] == ["1"]
+    assert [decision.source for decision in editor.completer.journal.decisions()] == ["cache", "engine"]
+    assert len(engine.asked) == 1
+
+
+async def test_who_asks_while_it_is_being_fetched_waits_for_that() -> None:
+    engine = Engine(steps=1)
+    editor = Editor(engine, debounce_ms=5000)
+    ask = editor.ask(f"x = {CURSOR}")
+    ahead = asyncio.create_task(editor.completer.complete(replace(ask, ahead=True)))
+    await engine.began.wait()
+    asked = asyncio.create_task(editor.completer.complete(ask))
+    await asyncio.sleep(0)
+    engine.step.release()
+    assert await asked == await ahead != ()
+    assert len(engine.asked) == 1
+
+
+async def test_a_cached_item_for_an_outdated_document_is_not_offered() -> None:
+    editor = Editor(Engine())
+    ask = editor.ask(f"x = {CURSOR}")
+    assert await editor.completer.complete(ask)
+    editor.ask(f"y = {CURSOR}")
+    assert await editor.completer.complete(ask) == ()
+    assert "changed" in editor.completer.journal.decisions()[0].reason
+
+
+async def test_the_journal_says_what_held_an_answer_back_and_what_it_cost() -> None:
+    cost = Cost(forwards=3, encodes=2, ms=40.0)
+    engine = Engine(answer=Result(candidates=(Candidate(text="   ", confidence=0.9),), cost=cost, finish="deadline"))
+    editor = Editor(engine, min_confidence=0.5)
+    await editor.texts(f"x = {CURSOR}")
+    engine.answer = Result(candidates=(Candidate(text="1", confidence=0.1),))
+    await editor.texts(f"xx = {CURSOR}")
+    engine.answer = Result(candidates=(Candidate(text="1", confidence=0.8),))
+    await editor.texts(f"xxx = {CURSOR}")
+    shown, unsure, blank = editor.completer.journal.decisions()
+    assert blank.filter in {filter_.__name__ for filter_ in filters.FILTERS}
+    assert (blank.confidence, blank.forwards, blank.encodes, blank.engine_ms) == (0.9, 3, 2, 40.0)
+    assert blank.finish == "deadline"
+    assert (unsure.gate, unsure.filter, unsure.confidence) == ("confidence", "", 0.1)
+    assert (shown.outcome, shown.source, shown.gate, shown.confidence) == ("shown", "engine", "", 0.8)
+
+
+async def test_the_journal_keeps_the_last_two_hundred() -> None:
+    editor = Editor(Engine())
+    for _ in range(210):
+        await editor.texts(f"x = {CURSOR}")
+    assert len(editor.completer.journal.decisions()) == 200
