@@ -59,7 +59,8 @@ def on_loopback(address: str) -> socket.socket:
     host, _, number = address.rpartition(":")
     if host not in ("127.0.0.1", "localhost") or not (number.isascii() and number.isdigit() and int(number) < 65536):
         raise BadRequest(f"cannot listen on {address!r}", "only on this machine itself: 127.0.0.1:PORT")
-    listener = socket.socket(socket.AF_INET)
+    # asyncio switches Nagle's delay off, 40 ms an answer, only where the protocol is named.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":  # elsewhere the option would let two programs have the port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

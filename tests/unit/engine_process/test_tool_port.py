@@ -13,6 +13,7 @@ import pytest
 from engine_processes import NewClient, ask, engines_in, events_of
 
 from diffusion.api import EngineError
+from diffusion.listening import on_loopback
 from lsp_server.engine_paths import stored_key
 
 
@@ -136,3 +137,16 @@ def test_the_key_is_made_once_and_is_the_users_alone(tmp_path: Path) -> None:
     file.mkdir()
     with pytest.raises(EngineError, match="no key"):
         stored_key(file)
+
+
+async def test_small_answers_are_not_held_back() -> None:
+    """Without TCP_NODELAY an answer in two packets waits for the client's delayed acknowledgement."""
+    accepted: asyncio.Queue[asyncio.StreamWriter] = asyncio.Queue()
+    with on_loopback("127.0.0.1:0") as listener:
+        server = await asyncio.start_server(lambda _, writer: accepted.put_nowait(writer), sock=listener)
+        async with server:
+            _, client = await asyncio.open_connection(*listener.getsockname())
+            writer = await asyncio.wait_for(accepted.get(), 20)
+            assert writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            for each in (writer, client):
+                each.close()
