@@ -14,9 +14,9 @@ from diffusion.span_rules import Alphabet, SpanRules
 from diffusion.stopping import Limits
 from diffusion.uniform import SpanStep, denoise
 
-POSITIONS = 512
-"""Of a batch, at most: the predictions of each are kept for the next step, half a megabyte in bfloat16 for the 26B
-checkpoint's vocabulary."""
+POSITIONS = 256
+"""Of a batch, at most, where predictions are kept for the next step: half a megabyte each in bfloat16 for the 26B
+checkpoint's vocabulary, and logits in float32 of one canvas beside them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -166,8 +166,10 @@ def restored(
 
 def _signal(logits: Tensor, ids: Tensor, free: Tensor, sampler: Sampler) -> tuple[Tensor, Tensor | None]:
     """Self-conditioning (B, T, V), and (B, T) where it counts (None: everywhere). Pins have no prediction: their signal
-    is zero, or one-hot, as the profile says."""
+    is zero, or one-hot, as the profile says; written into `logits`, which is too wide to be copied."""
     if sampler.self_conditioning == "zero_at_pins":
         return logits, free.to(logits.dtype)
-    one_hot = torch.full_like(logits, BANNED).scatter_(-1, ids[..., None], 0.0)
-    return torch.where(free[..., None], logits, one_hot), None
+    rows, columns = (~free).nonzero(as_tuple=True)
+    logits[rows, columns] = BANNED
+    logits[rows, columns, ids[rows, columns]] = 0.0
+    return logits, None
