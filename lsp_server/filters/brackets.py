@@ -18,6 +18,11 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 _QUOTES = ('"""', "'''", '"', "'", "`")
 _COMMENT_ENDS = {"//": "\n", "#": "\n", "/*": "*/"}
 _CODE = re.compile(r"\"\"\"|'''|[\"'`(){}\[\]]|//|/\*")
+# Where a value is expected, a slash begins a regular expression.
+_CODE_WITH_REGEX = re.compile(
+    r"(?:(?<=[=(,:\[!&|?{};])|(?<=return)|\A)[ \t]*/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/|"
+    + _CODE.pattern
+)
 _CODE_WITH_HASH = re.compile(r"\"\"\"|'''|[\"'`(){}\[\]#]")
 # In a string: an escape, which is passed over, or what ends the string, for good or for code in it.
 _MORE_ENDS = {"'": r"|\n", '"': r"|\n", "`": r"|\$\{"}
@@ -51,7 +56,7 @@ class Balance:
 @lru_cache(maxsize=16)
 def balance(text: str, language: str, *, quote: str = "", template: bool = False) -> Balance:
     """Scan a text that starts inside the string `quote`, or in code; `template`: in the code of a template string."""
-    code = _CODE_WITH_HASH if language in _HASH_COMMENTS else _CODE
+    code = _CODE_WITH_HASH if language in _HASH_COMMENTS else _CODE_WITH_REGEX if language in _TEMPLATES else _CODE
     closed: list[tuple[int, str]] = []
     opened: list[str] = []
     misfits: list[int] = []
@@ -78,6 +83,8 @@ def balance(text: str, language: str, *, quote: str = "", template: bool = False
             at = len(text) if end < 0 else end
         elif mark in "([{":
             opened.append(mark)
+        elif mark[-1] == "/":
+            continue
         elif opened and opened[-1] == "${" and mark == "}":
             opened.pop()
             quote, outer = "`", outer_templates.pop()

@@ -13,6 +13,7 @@ import filter_tables_more
 import insertion_brackets
 import insertion_layout
 import insertion_model_text
+import insertion_nested
 import pytest
 from filter_tables import Row
 from hypothesis import given
@@ -25,7 +26,7 @@ CURSOR = "│"
 TABLES = filter_tables.TABLES | filter_tables_more.TABLES
 KINDS = {
     name.lower(): rows
-    for module in (insertion_brackets, insertion_layout, insertion_model_text)
+    for module in (insertion_brackets, insertion_layout, insertion_model_text, insertion_nested)
     for name, rows in vars(module).items()
     if name.isupper()
 }
