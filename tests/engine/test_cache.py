@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from .conftest import Tiny
 
@@ -87,3 +91,34 @@ def test_logits_equal_the_librarys_own_forward_pass(which: str, request: pytest.
     nowhere = torch.zeros(canvas.shape)
     ours = tiny.model.logits(tiny.model.decode(canvas, positions, cache, first, nowhere))
     torch.testing.assert_close(ours, tiny.model.logits(tiny.model.decode(canvas, positions, cache)))
+
+
+class Allocations(TorchDispatchMode):
+    """Notes the largest tensor (elements) with memory of its own that any operation makes."""
+
+    largest = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        given = {leaf.untyped_storage().data_ptr() for leaf in tree_leaves((args, kwargs)) if torch.is_tensor(leaf)}
+        for leaf in tree_leaves(made):
+            if torch.is_tensor(leaf) and leaf.untyped_storage().data_ptr() not in given:
+                self.largest = max(self.largest, leaf.numel())
+        return made
+
+
+@pytest.mark.parametrize("call", ["decode", "continuations"])
+def test_a_batch_attends_to_the_history_without_a_copy(call: str, tiny: Tiny) -> None:
+    cache = tiny.model.new_cache()
+    tiny.model.encode([40] * 900, cache)
+    ids = torch.full((4, 2), 50)
+    with Allocations() as watched:
+        if call == "decode":
+            tiny.model.decode(ids, torch.arange(900, 902).expand(4, -1), cache)
+        else:
+            tiny.model.continuations(ids, cache)
+    history = cache.layers[0].keys.numel()
+    assert 0 < watched.largest < history  # not even one copy, which would serve all four
+    with Allocations() as watched:
+        cache.layers[0].keys.expand(4, -1, -1, -1).clone()
+    assert watched.largest == 4 * history  # it would have been seen
