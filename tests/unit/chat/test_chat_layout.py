@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from diffusion.api import BadRequest, ContextItem, EditRequest, FillRequest
 from diffusion.chat_layout import ChatPrompt, edit_prompt, fence_for, fill_prompt, pieces, prefix_window
 from diffusion.profiles import ModelProfile
 from diffusion.vocabulary import Vocabulary
+from lsp_server.context.budget import Budget
+from lsp_server.context.request import window
 from tests.chat_models import SOURCES, TOKENS, small_profile, train_tokenizer
 
 SIZE = 900
@@ -134,20 +137,26 @@ def common(first: tuple[int, ...], second: tuple[int, ...]) -> int:
     return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
-def test_typing_encodes_a_few_ids_only(laid: Laid) -> None:
-    """Brackets are closed by the editor: what is left of the line changes, the user's turn does not."""
-    source, typed = SOURCES[3], 0
-    lines = source[: source.rindex("\n", 0, 9000)]
-    start, follows = lines.rindex("\n", 0, 6500), source[9000:]
+@pytest.mark.parametrize("roomy", [False, True])
+def test_typing_encodes_a_few_ids_only(laid: Laid, roomy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brackets are closed by the editor, so that what is left of the line changes; the window of the language server is on a grid.
+    Also where there is room for more text than the language server sends."""
+    if roomy:
+        assert laid.profile.chat is not None
+        layout = replace(laid.profile.layout, encoder=12_000)
+        wide = replace(laid.profile, layout=layout, chat=replace(laid.profile.chat, suffix=4000))
+        monkeypatch.setattr(laid, "profile", wide)
+    source = "\n".join(SOURCES)
+    start = source.index("\n", 30_000)
     before: tuple[int, ...] = ()
-    new = 0
-    for at in range(start, start + 300):
-        closed = ")" * (source.rfind("(", source.rfind("\n", 0, at), at) > 0)
-        prompt = laid.fill(source[:at] + "│" + closed + "\n" + follows)
-        if before:
-            new, typed = new + len(prompt.encoder) - common(before, prompt.encoder), typed + 1
+    new = []
+    for at in range(start, start + 400):
+        line = source[source.rfind("\n", 0, at) : at]
+        seen = window(source[:at] + ")" * ("(" in line) + source[start + 400 :], at, Budget())
+        prompt = laid.fill(f"{seen.prefix}│{seen.suffix}")
+        new.append(len(prompt.encoder) - common(before, prompt.encoder))
         before = prompt.encoder
-    assert new / typed < 3
+    assert new[0] > 500 and sum(new[1:]) / len(new[1:]) < 3
 
 
 @given(st.text(alphabet="ab \n\t", max_size=60))
