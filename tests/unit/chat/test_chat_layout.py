@@ -139,8 +139,8 @@ def common(first: tuple[int, ...], second: tuple[int, ...]) -> int:
 
 @pytest.mark.parametrize("roomy", [False, True])
 def test_typing_encodes_a_few_ids_only(laid: Laid, roomy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Brackets are closed by the editor, so that what is left of the line changes; the window of the language server is on a grid.
-    Also where there is room for more text than the language server sends."""
+    """Brackets are closed by the editor, so that what is left of the line changes. Also where there is room for more
+    text than the language server sends."""
     if roomy:
         assert laid.profile.chat is not None
         layout = replace(laid.profile.layout, encoder=12_000)
