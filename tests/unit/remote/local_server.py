@@ -44,7 +44,10 @@ class LocalServer:
         """Paths of requests, as they come."""
         self.gone: queue.SimpleQueue[str] = queue.SimpleQueue()
         """Paths of streams whose client went before their end."""
-        self._listener = socket.create_server(("127.0.0.1", port))
+        # asyncio sends small packets at once only on sockets whose protocol is named.
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._listener.bind(("127.0.0.1", port))
         scheme = "https" if certificate else "http"
         self.url = f"{scheme}://127.0.0.1:{self._listener.getsockname()[1]}"
         files = {"ssl_certfile": certificate[0], "ssl_keyfile": certificate[1]} if certificate else {}
