@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from huggingface_hub import HfApi, hf_hub_download
+from huggingface_hub import HfApi, hf_hub_url
 from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
@@ -15,6 +15,8 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.file_download import http_get
+from huggingface_hub.utils._headers import build_hf_headers
 
 from diffusion.api import EngineError
 
@@ -46,12 +48,28 @@ def files(repository: str, revision: str | None, wanted: re.Pattern[str]) -> tup
     return str(info.sha), found
 
 
-def fetch(repository: str, commit: str, name: str, folder: Path) -> None:
-    """Fetch one file into a folder, with a progress bar, or the rest of one that was begun. Raises EngineError."""
+def fetch(repository: str, commit: str, file: Remote, folder: Path) -> None:
+    """Fetch one file into a folder, with a progress bar, or the rest of one that was begun. Raises EngineError.
+
+    The hub's own function for that starts a file anew after a crash; here shards of gigabytes go on where they were.
+    """
+    partial = partly(commit, file, folder)
     try:
-        hf_hub_download(repository, name, revision=commit, local_dir=folder)
+        with partial.open("ab") as opened:
+            if opened.tell() > file.size:
+                opened.truncate(0)
+            http_get(
+                hf_hub_url(repository, file.name, revision=commit), opened, resume_size=opened.tell(),
+                headers=build_hf_headers(), expected_size=file.size, displayed_filename=file.name,
+            )  # fmt: skip
+        partial.replace(folder / file.name)
     except FAILURES as error:
-        raise _told(f"{name} of {repository}", error) from error
+        raise _told(f"{file.name} of {repository}", error) from error
+
+
+def partly(commit: str, file: Remote, folder: Path) -> Path:
+    """Where a file lies while it is not complete."""
+    return folder / f"{file.name}.{commit[:12]}.partial"
 
 
 def _told(what: str, error: Exception) -> EngineError:

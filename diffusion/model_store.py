@@ -93,15 +93,19 @@ def pull_repository(profile: ModelProfile, repository: str, revision: str | None
     if not {"config.json", "tokenizer.json"} <= {file.name for file in files}:
         raise EngineError(f"{repository} holds no config.json and tokenizer.json", "is this the right repository?")
     folder.mkdir(parents=True, exist_ok=True)
-    check_disk(folder, sum(file.size for file in files if not _same_size(folder / file.name, file.size)))
+    missing = [file for file in files if not _same_size(folder / file.name, file.size)]
+    begun = sum(path.stat().st_size for file in missing if (path := hub.partly(commit, file, folder)).is_file())
+    check_disk(folder, sum(file.size for file in missing) - begun)
     for file in sorted(files, key=lambda file: file.size):  # what is small tells first whether it is of use
-        if not _same_size(folder / file.name, file.size):
-            hub.fetch(repository, commit, file.name, folder)
+        if file in missing:
+            hub.fetch(repository, commit, file, folder)
         if file.name == checkpoint.CONFIG:
             checkpoint.read_config(folder / file.name)
     for file in files:
         _verify(folder / file.name, file, report)
     checkpoint.read(folder)
+    for path in folder.glob("*.partial"):  # of other commits
+        path.unlink()
     return _recorded(folder, record)
 
 
