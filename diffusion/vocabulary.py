@@ -19,7 +19,8 @@ class Vocabulary:
 
     def __init__(self, path: Path, specials: int) -> None:
         if not path.is_file():
-            raise EngineError(f"the tokenizer {path} is missing", "reinstall midfill, or train with `midfill train`")
+            hint = "`midfill model pull` fetches a model; the embedded one comes with midfill, reinstall it"
+            raise EngineError(f"the tokenizer {path} is missing", hint, "model")
         self.specials, self.path = specials, path
         self._tokenizer = Tokenizer.from_file(str(path))
         # Code that mentions <|mask|> is text like any other.
