@@ -21,8 +21,12 @@ class SteppedModel:
     def __init__(self) -> None:
         self.permits: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.started: list[str] = []
+        self.rested: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.forgotten: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.on_start: Callable[[str], None] = lambda name: None
+
+    def rest(self) -> None:
+        self.rested.put(self.started[-1] if self.started else "")
 
     def forget(self, client: str) -> None:
         self.forgotten.put(client)

@@ -168,6 +168,25 @@ async def test_stop_lets_the_running_request_finish(new_client: NewClient, home:
     assert engines_in(home) == []
 
 
+async def test_stop_does_not_wait_for_a_model_that_loads(
+    new_client: NewClient, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(home / "gate")
+    monkeypatch.setenv("FAKE_LOAD_FIFO", str(home / "gate"))  # which nobody opens
+    client = new_client()
+    lease = client.events()
+    while not (await asyncio.wait_for(anext(lease), 60)).progress:
+        pass
+    waiting = asyncio.create_task(events_of(client, ask("x")))
+    while (await client.status()).requests == 0:
+        pass
+    await asyncio.wait_for(client.stop(), 60)
+    (end,) = await waiting
+    assert isinstance(end, Failure) and end.code == "unavailable" and "next request" in end.hint
+    await lease.aclose()
+    assert engines_in(home) == [] and not client.paths.socket.exists()
+
+
 async def stop_after_first(client: EngineClient):  # type: ignore[no-untyped-def]
     async for status in client.events():
         if status.state == "ready":
@@ -188,6 +207,25 @@ async def test_idle_engine_ends_only_when_the_lease_is_given_up(new_client: NewC
     assert not client.paths.socket.exists()
     assert "stopping: idle" in client.paths.log.read_text()
     assert text_of(await events_of(client, ask("again"))) == "again|"
+
+
+async def test_the_idle_time_is_told_by_leases_and_can_be_changed(new_client: NewClient, home: Path) -> None:
+    client = new_client(idle=700)
+    assert (await client.status()).idle == 700
+    lease = new_client(idle=0).events()
+    assert (await asyncio.wait_for(anext(lease), 60)).idle == 0
+    await client.set_idle(800)
+    await new_client().wait_ready()  # which has no wish
+    assert (await client.status()).idle == 800
+    for wrong in ("-1", "nan", "inf", "x", "1e9"):
+        with pytest.raises(EngineError, match="idle must be"):
+            await client._one("GET", f"/v1/events?idle={wrong}")
+    assert (await client.status()).idle == 800
+    await lease.aclose()
+    await client.stop()
+    await client.set_idle(900)
+    assert engines_in(home) == []  # which starts none
+    assert (await client.status()).idle == 900
 
 
 async def test_sigterm_ends_in_order(new_client: NewClient, home: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stepped_model import SteppedModel, ask, running, void
 
+from diffusion import scheduler
 from diffusion.api import Candidate, Draft, EngineError, Failure, Progress, Result
 
 
@@ -191,6 +192,19 @@ async def test_abandoning_ends_the_running_one_too() -> None:
         harness.scheduler.abandon()
         (event,) = await asyncio.wait_for(task, 20)
         assert isinstance(event, Failure) and event.code == "unavailable"
+
+
+async def test_an_engine_rests_when_it_is_loaded_and_after_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "REST_SECONDS", 0.0)
+    async with running() as harness:
+        assert await asyncio.to_thread(harness.model.rested.get, timeout=20) == ""
+        first, second = harness.fill(ask("1")), harness.fill(ask("2"))
+        await harness.started()
+        for _ in range(2):
+            harness.model.permits.put(None)
+        await asyncio.wait_for(asyncio.gather(first, second), 20)
+        assert await asyncio.to_thread(harness.model.rested.get, timeout=20) == "2"
+        assert harness.model.rested.empty()
 
 
 @given(st.lists(st.tuples(st.sampled_from(["", "a", "b", "c"]), st.booleans()), max_size=12))
