@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from diffusion import infill, layouts, model
+from diffusion import infill, layouts, model, native_memory
 from diffusion.api import (
     Candidate,
     Cell,
@@ -38,10 +38,6 @@ from diffusion.opening import Desk, Tally, Task
 from diffusion.profiles import ModelProfile, load_profile
 from diffusion.stopping import Cancelled, Limits
 from diffusion.vocabulary import Vocabulary, normalise
-
-PRIMITIVES = "64"
-"""Products that oneDNN and its wrapper in torch remember, half a megabyte each. Both would remember 1024, by the exact
-shape, and shapes of requests seldom come again."""
 
 CANVASES = {"line": 2, "block": 4}
 """Slots that may follow one another before a middle counts as endless."""
@@ -97,6 +93,10 @@ class ResidentEngine:
     def forget(self, client: str) -> None:
         """Give up what is kept for a client that has gone."""
         self._caches.forget(client)
+
+    def rest(self) -> None:
+        """Nothing to do for a while: memory that is only kept for the next request goes back to the system."""
+        native_memory.give_back()
 
     def _events(self, request: FillRequest | EditRequest, limits: Limits) -> Iterator[Event]:
         queued_ms = (time.monotonic() - limits.arrived) * 1000
@@ -220,9 +220,8 @@ class ResidentEngine:
 def load(profile: str, on_progress: Callable[[Progress], None] = lambda _: None) -> ResidentEngine:
     """The engine for the profile of that name. Takes seconds. Raises EngineError with what to do."""
     chosen = load_profile(profile)
-    # Read by the libraries at their first product.
-    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
-        os.environ.setdefault(name, PRIMITIVES)
+    model.require_weights(chosen)
+    native_memory.bound_products()
     # A second thread that has to wait for a busy core costs more than it gives, and the editor wants cores too.
     torch.set_num_threads(max(1, min(4, (os.cpu_count() or 1) // 2)))
     # float32 products through bfloat16 units where the CPU has them, as in training: nearly three times as fast.

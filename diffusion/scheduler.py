@@ -21,12 +21,15 @@ CAPACITY = 64
 """Fills that may wait. A client has at most one waiting, so this many clients can type at once."""
 EDITS = 16
 """Edits that may wait."""
+REST_SECONDS = 5.0
+"""Without work, after which an engine may tidy up."""
 
 OnProgress = Callable[[Progress], None]
 
 
 class ModelEngine(Protocol):
-    """A loaded model. Used from one thread only, unless it has a number `parallel`: from so many threads then."""
+    """A loaded model. Used from one thread only, unless it has a number `parallel`: from so many threads then. It may
+    have `forget(client)`, called when a client has gone, and `rest()`, when there is nothing to do for a while."""
 
     name: str
     device: str
@@ -59,6 +62,7 @@ class Scheduler:
         self._running: list[Job] = []
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._wake = asyncio.Event()
+        self._rest: asyncio.TimerHandle | None = None
         self._closed = False
         self.engine: ModelEngine | None = None
         self.progress: Progress | None = None
@@ -88,6 +92,7 @@ class Scheduler:
                 self._fail(error)
             else:
                 self.engine = loading.result()
+                self._rest_later()
             self._on_change()
             parallel: int = getattr(self.engine, "parallel", 1)
             if parallel > 1:
@@ -105,6 +110,8 @@ class Scheduler:
             for job in (*self._waiting, *self._running):
                 job.end(_STOPPED)
             self._closed = True
+            if self._rest:
+                self._rest.cancel()
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _ran(self, job: Job, filling: asyncio.Future[None]) -> None:
@@ -112,6 +119,7 @@ class Scheduler:
         self._running.remove(job)
         if not filling.cancelled():
             job.end(filling.exception() or Failure(code="model", message="the model ended without an answer"))
+        self._rest_later()
         self._wake.set()
         self._on_change()
 
@@ -144,9 +152,8 @@ class Scheduler:
             self._end(job, None)
 
     def forget(self, client: str) -> None:
-        """A client has gone: the engine gives up what it keeps for it, if it keeps anything, after what runs now."""
-        if (forget := getattr(self.engine, "forget", None)) and not self._closed:
-            self._threads.submit(forget, client)
+        """A client has gone: the engine gives up what it keeps for it, after what runs now."""
+        self._beside("forget", client)
 
     def close(self) -> None:
         """Take no more requests and end those that wait; the one that runs may finish."""
@@ -177,6 +184,20 @@ class Scheduler:
             gives_way.end(self._waiting.busy())
         self._wake.set()
         self._on_change()
+
+    def _rest_later(self) -> None:
+        if self._rest:
+            self._rest.cancel()
+        self._rest = asyncio.get_running_loop().call_later(REST_SECONDS, self._rest_if_idle)
+
+    def _rest_if_idle(self) -> None:
+        if not self._running and not self._waiting:
+            self._beside("rest")
+
+    def _beside(self, name: str, *arguments: str) -> None:
+        """Let the model's thread call a method that an engine may have, between two requests."""
+        if (method := getattr(self.engine, name, None)) and not self._closed:
+            self._threads.submit(method, *arguments)
 
     def _expire(self, job: Job) -> None:
         """The deadline of a job that may still wait. While it runs, the model itself keeps the deadline."""

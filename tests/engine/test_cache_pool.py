@@ -185,3 +185,10 @@ def test_drafts_that_nobody_reads_any_more_leave_the_engine_usable(tiny: Tiny) -
     assert isinstance(next(events), Draft)
     events.close()  # type: ignore[attr-defined]
     assert result(engine.fill(asked)).candidates == result(engine.fill(asked)).candidates
+
+
+def test_an_engine_that_has_rested_goes_on(tiny: Tiny) -> None:
+    engine = ResidentEngine(tiny.profile, tiny.vocabulary, tiny.model)
+    before = result(engine.fill(ask("me", TEXTS[0][:300])))
+    engine.rest()
+    assert result(engine.fill(ask("me", TEXTS[0][:300]))).candidates == before.candidates
