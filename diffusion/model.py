@@ -138,6 +138,13 @@ def load(profile: ModelProfile, on_progress: Callable[[Progress], None] = lambda
     return ResidentModel(model.to(device=device, dtype=dtype), device, dtype, str(chosen))
 
 
+def require_weights(profile: ModelProfile) -> None:
+    """Raises EngineError when the weights of a profile have not been fetched yet."""
+    if profile.repository and not (profile.weights / checkpoint.CONFIG).is_file():
+        hint = f"fetch them with `midfill model pull {profile.name}`, or go back with `midfill model use embedded`"
+        raise EngineError(f"the weights of {profile.name} are not on this machine", hint, "model")
+
+
 def _load_quantised(
     profile: ModelProfile, how: Quantisation, chosen: Device, on_progress: Callable[[Progress], None]
 ) -> ResidentModel:

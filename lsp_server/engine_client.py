@@ -29,11 +29,11 @@ from diffusion.api import (
     parse_status,
     to_json,
 )
+from lsp_server.chosen_model import chosen_model
 from lsp_server.engine_paths import EnginePaths, check_private, engine_paths
 from lsp_server.engine_start import COMMAND, Starter, not_answering
 from lsp_server.http_lines import BrokenAnswer, NobodyListens, Refused, Silence, Unanswered, request_lines
 
-DEFAULT_PROFILE = "embedded"
 PATIENCE = 5.0
 """Seconds without a word, beyond a request's deadline, after which an engine is asked whether it is still there; and
 how long it may take to say so."""
@@ -45,7 +45,7 @@ ATTEMPTS = 3
 
 
 class EngineClient:
-    """The engine process of one profile, started when it is needed.
+    """The engine process of one profile ("": the one that the user has chosen), started when it is needed.
 
     `client`: the name in the requests; what the engine keeps for it is given up when the last lease of it ends.
     `idle`: seconds without clients after which the engine ends (0: never; None: as it is). `start` False: use an engine
@@ -56,7 +56,7 @@ class EngineClient:
 
     def __init__(
         self,
-        profile: str = DEFAULT_PROFILE,
+        profile: str = "",
         *,
         client: str = "",
         idle: float | None = None,
@@ -64,10 +64,18 @@ class EngineClient:
         command: Sequence[str] = COMMAND,
         patience: float = PATIENCE,
     ) -> None:
-        self.profile = profile
-        self._patience = patience
+        self._named, self._patience = profile, patience
         self._client, self._idle = client, idle
-        self._starter = Starter(profile, command) if start else None
+        self._start, self._command = start, command
+
+    @cached_property
+    def profile(self) -> str:
+        """Its name. Raises EngineError when the user's choice cannot be read."""
+        return self._named or chosen_model()
+
+    @cached_property
+    def _starter(self) -> Starter | None:
+        return Starter(self.profile, self._command) if self._start else None
 
     @cached_property
     def paths(self) -> EnginePaths:

@@ -23,9 +23,10 @@ from typing import Any
 import psutil
 
 from diffusion.api import EngineError, FillRequest
+from lsp_server.chosen_model import chosen_model
 from lsp_server.commands import bench_keystrokes
 from lsp_server.commands.session import run_fill
-from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient
+from lsp_server.engine_client import EngineClient
 from lsp_server.engine_paths import RUNTIME_DIR_VARIABLE
 from lsp_server.usage import Parser, whole_number
 
@@ -70,7 +71,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--requests", type=whole_number(1, 10_000), default=60, help="of each kind (default: %(default)s)"
     )
-    parser.add_argument("--profile", default=DEFAULT_PROFILE, help="model profile (default: %(default)s)")
+    parser.add_argument("--profile", default=chosen_model(), help="model profile (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="midfill-") as folder:

@@ -23,8 +23,9 @@ from rich.text import Text
 
 from diffusion.api import DISTRIBUTION, PROTOCOL_VERSION, EngineError
 from grammars.languages import grammar, languages
+from lsp_server.chosen_model import chosen_model
 from lsp_server.commands import render
-from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient
+from lsp_server.engine_client import EngineClient
 from lsp_server.engine_paths import RUNTIME_DIR_VARIABLE, EnginePaths, engine_paths, last_line, make_private
 from lsp_server.usage import Parser
 
@@ -182,6 +183,6 @@ def _parser() -> argparse.ArgumentParser:
         description="Show what is installed, which device and model are used, and where sockets and logs are.",
         epilog="If something does not work, run this first; the lines with -> say what to do.",
     )
-    parser.add_argument("--profile", default=DEFAULT_PROFILE, help="model profile (default: %(default)s)")
+    parser.add_argument("--profile", default=chosen_model(), help="model profile (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     return parser

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from diffusion.api import Status, to_json
+from lsp_server.chosen_model import chosen_model
 from lsp_server.commands import render
-from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient
+from lsp_server.engine_client import EngineClient
 from lsp_server.engine_paths import EnginePaths, make_private, stored_key
 from lsp_server.engine_start import engine_command
 from lsp_server.usage import Parser, UsageError
@@ -171,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     status.add_argument("--json", action="store_true", help="print one JSON object instead")
     stop = actions.add_parser("stop", help="end it, after the request that runs")
     for action in (start, status, stop):
-        action.add_argument("--profile", default=DEFAULT_PROFILE, help="model profile (default: %(default)s)")
+        action.add_argument("--profile", default=chosen_model(), help="model profile (default: %(default)s)")
     return parser
 
 

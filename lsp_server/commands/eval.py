@@ -14,12 +14,12 @@ from typing import Any
 
 from rich.console import Console
 
+from lsp_server.chosen_model import chosen_model
 from lsp_server.commands import eval_context, eval_data, eval_figures, eval_report, eval_run, render, session
 from lsp_server.commands.eval_context import Repository
 from lsp_server.commands.eval_cuts import KINDS
 from lsp_server.commands.eval_figures import Trial
 from lsp_server.commands.eval_sandbox import SECONDS, Sandbox
-from lsp_server.engine_client import DEFAULT_PROFILE
 from lsp_server.engines import AUTO
 from lsp_server.settings import Settings
 from lsp_server.usage import Parser, UsageError, whole_number
@@ -138,7 +138,7 @@ def _heldout(options: argparse.Namespace, out: Console, err: Console) -> dict[st
 
 
 def _repo(options: argparse.Namespace, out: Console, err: Console) -> dict[str, Any]:
-    profiles = options.profiles or [DEFAULT_PROFILE]
+    profiles = options.profiles or [chosen_model()]
     if len(profiles) > PROFILES or len(set(profiles)) < len(profiles):
         raise UsageError(f"--profile must name up to {PROFILES} profiles, none of them twice")
     if options.context is not None:
@@ -251,7 +251,7 @@ def _parser() -> argparse.ArgumentParser:
         dest="profiles",
         action="append",
         metavar="P",
-        help=f"model profile; name several to compare them (default: {DEFAULT_PROFILE})",
+        help=f"model profile; name several to compare them (default: {chosen_model()})",
     )
     repo.add_argument(
         "--context",

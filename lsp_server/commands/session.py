@@ -10,13 +10,14 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from diffusion.api import Draft, Engine, EngineError, Failure, FillRequest, Result, Status
-from lsp_server.engine_client import DEFAULT_PROFILE, EngineClient
+from lsp_server.chosen_model import chosen_model
+from lsp_server.engine_client import EngineClient
 from lsp_server.engines import AUTO, make_engine
 
 
 def add_engine_arguments(parser: argparse.ArgumentParser) -> None:
     """--profile and --engine."""
-    parser.add_argument("--profile", default=DEFAULT_PROFILE, help="model profile (default: %(default)s)")
+    parser.add_argument("--profile", default=chosen_model(), help="model profile (default: %(default)s)")
     parser.add_argument(
         "--engine",
         default=AUTO,

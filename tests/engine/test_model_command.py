@@ -212,6 +212,9 @@ def test_a_folder_on_another_disk_is_copied(repository: Path, home: Path, monkey
 
 
 def test_what_is_not_here_cannot_be_used(home: Path) -> None:
+    with pytest.raises(EngineError, match="the weights of small are not on this machine") as caught:
+        model.require_weights(load_profile(NAME))
+    assert "midfill model pull small" in caught.value.hint
     with pytest.raises(EngineError, match="the weights of small are not in") as caught:
         midfill_model("use", NAME)
     assert caught.value.hint == "midfill model pull small"
