@@ -48,6 +48,7 @@ class LocalServer:
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._listener.bind(("127.0.0.1", port))
+        self._listener.listen()
         scheme = "https" if certificate else "http"
         self.url = f"{scheme}://127.0.0.1:{self._listener.getsockname()[1]}"
         files = {"ssl_certfile": certificate[0], "ssl_keyfile": certificate[1]} if certificate else {}
