@@ -35,7 +35,7 @@ from diffusion.layouts import Prompt
 from diffusion.model import ResidentModel
 from diffusion.model_files import is_lack_of_memory
 from diffusion.opening import Desk, Tally, Task
-from diffusion.profiles import ModelProfile, load_profile
+from diffusion.profiles import ModelProfile, chat_profiles, load_profile
 from diffusion.stopping import Cancelled, Limits
 from diffusion.vocabulary import Vocabulary, normalise
 
@@ -131,7 +131,8 @@ class ResidentEngine:
             )
         if isinstance(request, EditRequest):
             message = f"the model {self.name} completes code and takes no instructions, so it cannot edit"
-            raise EngineError(message, "choose a chat model, see `midfill model list`", "model")
+            hint = f"choose a chat model: {', '.join(chat_profiles())}, or a server; see `midfill model list`"
+            raise EngineError(message, hint, "model")
         prompt = layouts.native(request, self._vocabulary, self._profile)
         events = infill.fill(self._task(request, prompt), desk, limits)
         return Begun(events=events, text=lambda ids: self._text(request, prompt, ids))

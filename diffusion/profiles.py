@@ -4,6 +4,7 @@ weights are. One TOML file per model under profiles/; a user's own files lie in 
 
 from __future__ import annotations
 
+import contextlib
 import tomllib
 from dataclasses import dataclass, field
 from importlib import resources
@@ -158,6 +159,16 @@ def _aliases(path: Path) -> list[str]:
         return list(tomllib.loads(path.read_text(encoding="utf-8")).get("aliases", ()))
     except (OSError, ValueError, TypeError):
         return []
+
+
+def chat_profiles() -> list[str]:
+    """Names of the profiles with a chat layout, whose models follow instructions; files that cannot be read left out."""
+    found = []
+    for name, path in profile_files().items():
+        with contextlib.suppress(EngineError):
+            if "chat" in read_toml(path):
+                found.append(name)
+    return sorted(found)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
