@@ -23,6 +23,13 @@ MAX_LINE = 10_000
 MAX_PARSE_SECONDS = 1.0
 
 MAX_ERRORS = 1000  # a tree with more is as bad as one gets
+
+# Work of one incremental parse, in the parser's own count, so that the same edits give the same trees everywhere. An
+# open bracket may send the error recovery through all that follows: at a keystroke in a long file, that takes too long.
+MORE_CALLS = 150  # than any update took that left the tree whole: about 5 ms
+CALLS_PER_CHAR = 1 / 20  # of the text that is put in
+PATIENCE = 32  # so many updates in a row may do without a tree; then one is parsed to its end
+
 GOOD_ERROR_SHARE = 0.05  # of the text in ERROR nodes
 GOOD_DRIFT_SHARE = 0.2  # of the text changed since the good tree was parsed; beyond, it says little
 GOOD_DRIFT_CHARS = 500
@@ -133,7 +140,7 @@ class ParsedDocument:
     """A text with its tree, reparsed incrementally by `update`.
 
     `text`     the document, code points
-    `tree`     its tree, or None: no grammar, too large, not parsable in time
+    `tree`     its tree, or None: no grammar, too large, not parsable in time; after an update perhaps None only for now
     `errors`   the broken parts of the tree
     `good`     the last tree with few errors (often `tree` itself), moved along with later edits; or None.
                Its nodes may be out of date: check what they say against the text.
@@ -145,12 +152,16 @@ class ParsedDocument:
         self.tree: tree_sitter.Tree | None = None
         self.good: tree_sitter.Tree | None = None
         self.errors: tuple[Range, ...] = ()
+        self._base: tree_sitter.Tree | None = None  # the last tree, moved along: where the next parse sets out
         self._grammar = grammar(language)
         self._parser = tree_sitter.Parser(self._grammar) if self._grammar else None
         self._shadow = b""
         self._good_errors = 0
         self._drift = 0
         self._hopeless = False
+        self._calls = 0  # of the last parse
+        self._most = 0  # calls of an update that left the tree whole, 0: not known yet
+        self._stopped = 0  # updates since the last tree
         self._reset()
 
     def update(self, text: str) -> None:
@@ -161,7 +172,7 @@ class ParsedDocument:
         old, self.text = self.text, text
         if self._parser is None or (self._hopeless and 2 * (new_end - start) < len(text)):
             return
-        if self.tree is None or 2 * (old_end - start) > len(old):
+        if self._base is None or 2 * (old_end - start) > len(old):
             self._reset()
             return
         data = self._shadow[:start] + shadow(text[start:new_end]) + self._shadow[old_end:]
@@ -169,15 +180,27 @@ class ParsedDocument:
             self._reset()
             return
         edit = _replacement(self._shadow, data, start, old_end, new_end)
-        self.tree.edit(*edit)
-        if self.good is not None and self.good is not self.tree:
+        self._base.edit(*edit)
+        if self.good is not None and self.good is not self._base:
             self.good.edit(*edit)
         self._shadow = data
         self._drift += old_end - start + new_end - start
-        self._take(self._parse(data, self.tree))
+        self._stopped += 1
+        limit = self._most + MORE_CALLS + CALLS_PER_CHAR * (new_end - start)
+        if not self._most or self._stopped > PATIENCE:
+            limit = float("inf")
+        # From a whole tree the way back to one is short.
+        old_tree = self.good or self._base
+        tree = self._parse(data, old_tree, limit)
+        if tree is None:
+            self.tree, self.errors = None, ((start, new_end),)
+        else:
+            self._take(tree)
+            if self.good is tree:
+                self._most = max(self._most, self._calls)
 
     def _reset(self) -> None:
-        self.tree = self.good = None
+        self.tree = self.good = self._base = None
         self.errors = ()
         self._shadow = b""
         self._hopeless = False
@@ -187,8 +210,10 @@ class ParsedDocument:
         if not _too_large(data):
             self._shadow = data
             self._take(self._parse(data, None))
+            self._most = 0
 
-    def _parse(self, data: bytes, old: tree_sitter.Tree | None) -> tree_sitter.Tree | None:
+    def _parse(self, data: bytes, old: tree_sitter.Tree | None, limit: float = float("inf")) -> tree_sitter.Tree | None:
+        """None if it takes too long, or more work than `limit` calls of `stop`."""
         assert self._parser is not None
         deadline = time.monotonic() + MAX_PARSE_SECONDS
 
@@ -196,8 +221,10 @@ class ParsedDocument:
             return data[offset : offset + _CHUNK]
 
         def stop(offset: int, has_error: bool) -> bool:
-            return time.monotonic() > deadline
+            self._calls += 1
+            return self._calls > limit or time.monotonic() > deadline
 
+        self._calls = 0
         try:
             if old is None:
                 return self._parser.parse(read, progress_callback=stop)
@@ -208,7 +235,8 @@ class ParsedDocument:
 
     def _take(self, tree: tree_sitter.Tree | None) -> None:
         """Makes `tree` the current one, and the good one if it is at least as whole as that."""
-        self.tree = tree
+        self.tree = self._base = tree
+        self._stopped = 0
         self.errors = error_ranges(tree) if tree is not None else ()
         if tree is None:
             self.good, self._hopeless = None, True

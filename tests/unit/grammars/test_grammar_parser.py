@@ -173,3 +173,48 @@ def test_what_does_not_parse_in_time_has_no_tree_and_is_not_tried_at_every_key(m
     assert document.tree is None  # still much the same text
     document.update("y = 2\n")
     assert document.tree is not None
+
+
+def test_an_update_that_takes_too_much_work_leaves_the_good_tree_and_is_made_up_for_later(monkeypatch) -> None:
+    document = ParsedDocument(WHOLE, PYTHON)
+    document.update(WHOLE + "\n")
+    good = document.good
+    monkeypatch.setattr(parser, "MORE_CALLS", -1_000)
+    broken = WHOLE + "\n"
+    for char in "\nx = (":
+        broken += char
+        document.update(broken)
+        assert document.tree is None
+        assert document.good is good
+        assert document.errors
+    answer = verified(document, len(broken))
+    assert not answer.parsed
+    assert answer.imports == verified(ParsedDocument(WHOLE, PYTHON), 0).imports
+    monkeypatch.undo()
+    document.update(broken + "1)")
+    assert str(document.tree.root_node) == str(ParsedDocument(broken + "1)", PYTHON).tree.root_node)
+
+
+def test_the_patience_without_a_tree_is_bounded(monkeypatch) -> None:
+    document = ParsedDocument(WHOLE, PYTHON)
+    document.update(WHOLE + "\n")
+    monkeypatch.setattr(parser, "MORE_CALLS", -1_000)
+    for end in range(1, parser.PATIENCE + 1):
+        document.update(WHOLE + "y" * end)
+        assert document.tree is None
+    document.update(WHOLE + "z")
+    assert document.tree is not None
+
+
+def test_an_open_bracket_in_a_long_file_does_not_cost_a_parse_of_all_that_follows() -> None:
+    text = "def f(a, b):\n    return [a, b]\n\n\n" * 3_000
+    document = ParsedDocument(text, PYTHON)
+    line = text.index("\n", len(text) // 2) + 1
+    document.update(text[:line] + "\n" + text[line:])
+    limit = document._calls + parser.MORE_CALLS + 2
+    for typed in ("x = f('(", "y = g"):
+        for end in range(1, len(typed) + 1):
+            document.update(text[:line] + typed[:end] + "\n" + text[line:])
+            assert document._calls <= limit
+    assert document.tree is not None
+    assert not document.errors
