@@ -162,7 +162,7 @@ def _aliases(path: Path) -> list[str]:
 
 
 def chat_profiles() -> list[str]:
-    """Names of the profiles with a chat layout, whose models follow instructions; files that cannot be read left out."""
+    """Names of the profiles with a chat layout, whose models follow instructions; damaged files left out."""
     found = []
     for name, path in profile_files().items():
         with contextlib.suppress(EngineError):
