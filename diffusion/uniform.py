@@ -36,8 +36,9 @@ from diffusion.stopping import Limits, settled
 class SpanStep:
     """The batch after a step. Per canvas: `drafts`, the slot with every free position at its likeliest id; `accepted`,
     which of them were accepted; `done`, does it take part no more; `log_p` and `sure`, the mean log probability (nats)
-    and the mean probability of the draft's ids over free positions, at temperature 1. `finish` is set in the last
-    step, unless the deadline came between two steps: then there is no further one. `ms`: how long it took."""
+    and the mean probability of the draft's ids, at temperature 1 and before ids are banned: a model that would rather
+    write a banned one is not sure. `finish` is set in the last step, unless the deadline came between two steps: then
+    there is no further one. `ms`: how long it took."""
 
     drafts: tuple[tuple[int, ...], ...]
     accepted: tuple[tuple[bool, ...], ...]
@@ -106,13 +107,14 @@ def denoise(
         for index, row in enumerate(rows.tolist()):
             slot = int(slots[row])
             # B
-            logits = rules.apply(model.logits(hidden[index, :slot]))  # (L, V)
+            bare = model.logits(hidden[index, :slot])  # (L, V)
+            logits = rules.apply(bare)
             # C
             proposed = propose(logits, temperature, generator)
             drafts[row, :slot] = proposed.likeliest
             proposals[index, :slot] = proposed.ids
             entropies[index, :slot] = proposed.entropy
-            best = logits.amax(-1) - logits.logsumexp(-1)
+            best = bare.gather(-1, proposed.likeliest[:, None])[:, 0] - bare.logsumexp(-1)
             log_p[row], sure[row] = float(best.mean()), float(best.exp().mean())
             if signal is not None:
                 signal[row, :slot] = (logits / temperature if temperature else logits).to(signal.dtype)

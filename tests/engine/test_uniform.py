@@ -144,6 +144,21 @@ def test_ends_may_stand_where_they_are_allowed_and_other_special_ids_never(alpha
         assert not {3, 5, 6, VOCABULARY - 1} & allowed  # a turn, channels, an unused id
 
 
+def test_a_model_that_would_rather_write_what_is_banned_is_not_sure(chat: ChatTiny, alphabet: Alphabet) -> None:
+    """The probabilities are the model's own: as computed by hand from the logits of its draft's last step."""
+    rules = alphabet.rules(one_line=True, fences=False, forced=" re")
+    (step,) = steps_of(chat, rules, steps=1, starts=[range(50, 50 + SLOT)])
+    cache = chat.model.new_cache()
+    chat.model.encode(PROMPT, cache)
+    ids = [*range(50, 50 + SLOT), *PINS[: 32 - SLOT]]
+    hidden = chat.model.decode(torch.tensor([ids]), torch.arange(100, 132)[None], cache)
+    log_p = torch.log_softmax(chat.model.logits(hidden)[0, :SLOT], -1)
+    own = log_p[range(SLOT), step.drafts[0]]
+    assert step.log_p[0] == pytest.approx(float(own.mean()), abs=1e-4)
+    assert step.sure[0] == pytest.approx(float(own.exp().mean()), abs=1e-4)
+    assert step.sure[0] < float(log_p.amax(-1).exp().mean())
+
+
 def test_a_past_deadline_gives_a_whole_draft_and_a_cancelled_loop_ends(chat: ChatTiny, alphabet: Alphabet) -> None:
     rules = alphabet.rules(one_line=True, fences=False)
     (only,) = steps_of(chat, rules, limits=Limits(arrived=0.0, deadline_ms=1.0))
