@@ -10,6 +10,7 @@ from typing import Any
 import platformdirs
 import pytest
 from local_server import Handler, LocalServer
+from vllm_server import Vllm
 
 from diffusion.remote.engine import RemoteEngine, load
 
@@ -43,6 +44,17 @@ def new_engine(profiles: Path) -> NewEngine:
     def make(url: str, backend: str = "openai", **fields: Any) -> RemoteEngine:
         write_profile(profiles, url, backend, **fields)
         return load("team")
+
+    return make
+
+
+@pytest.fixture
+def vllm(serve: Serve, new_engine: NewEngine) -> Any:
+    """A server with its model, and an engine for it."""
+
+    def make(model: Vllm, **fields: Any) -> tuple[LocalServer, RemoteEngine]:
+        server = serve(model.routes())
+        return server, new_engine(server.url, "vllm", **fields)
 
     return make
 
