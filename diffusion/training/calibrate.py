@@ -72,7 +72,7 @@ class Calibrator(ResidentEngine):
 
     def _prepared(self, request: FillRequest, cut: Cut) -> tuple[Task, Desk, int]:
         prompt = layouts.native(request, self._vocabulary, self._profile)
-        desk = Desk(model=self._model, cache=self._cache(request), profile=self._profile, tally=Tally())
+        desk = Desk(model=self._model, cache=self._model.new_cache(), profile=self._profile, tally=Tally())
         return self._task(request, prompt), desk, len(self._ids(prompt, cut.middle))
 
 
