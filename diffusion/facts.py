@@ -14,6 +14,8 @@ from typing import Any
 from diffusion.api import EngineError
 
 WEIGHT_FILES = ("config.json", "tokenizer.json", "model.safetensors")
+SEVERAL = ("model.safetensors.index.json", "snapshot/snapshot.json")
+"""In place of the last of them: weights in several files."""
 
 
 def facts(profile: str) -> dict[str, Any]:
@@ -33,11 +35,12 @@ def _told(part: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 def _torch() -> dict[str, Any]:
     import torch
 
-    cuda = torch.cuda.is_available()
+    from diffusion import devices
+
     return {
         "version": torch.__version__,
         "threads": torch.get_num_threads(),
-        "device": f"cuda ({torch.cuda.get_device_name()})" if cuda else "cpu",
+        "device": str(devices.choose()),
         "cuda": torch.version.cuda or "",
     }
 
@@ -52,6 +55,8 @@ def _profile(name: str) -> dict[str, Any]:
         return {"name": name, "title": engine.title, "server": engine.device, "note": engine.note}
     profile = load_profile(name)
     files = [profile.weights / file for file in WEIGHT_FILES]
+    if any((profile.weights / name).is_file() for name in SEVERAL):
+        files = [*files[:2], *profile.weights.glob("*.safetensors"), *profile.weights.glob("*/*.safetensors")]
     return {
         "name": profile.name,
         "title": profile.title,

@@ -90,29 +90,36 @@ def refuse_beyond(
 def alternatives(
     config: Mapping[str, Any], how: Quantisation | None, *, free: float, positions: int, tokens: int
 ) -> list[str]:
-    """What would fit instead, a few words each; the last two always do."""
-    found = []
+    """What would fit instead, a few words each: the least change of the profile that does, then what always does."""
     now = how or KEEP
-    for change, words in (
-        ({"experts": "int4"}, 'experts = "int4"'),
-        ({"linears": "int8", "experts": "int4"}, 'linears = "int8"'),
-        ({"linears": "int4", "experts": "int4"}, 'linears = "int4"'),
-        ({"linears": "int4", "experts": "int4", "group": 128}, 'linears = "int4" and group = 128'),
-    ):
-        smaller = plan(config, replace(now, **change))
-        room = free - RESERVE
-        if smaller.total(positions, tokens) <= room:
-            found.append(f"{words} under [quantisation] in the profile needs {_needed(smaller, positions, tokens)}")
-            break
-        shorter = max((n for n in (4096, 2048, 1024) if n < tokens and smaller.total(positions, n) <= room), default=0)
-        if shorter:
-            found.append(f"{words} with a context of {shorter} tokens needs {_needed(smaller, positions, shorter)}")
-            break
     return [
-        *found,
+        *_least_change(config, now, free - RESERVE, positions, tokens),
         "a vLLM server on another machine (backend vllm)",
         "`midfill model use embedded`, which fits anywhere",
     ]
+
+
+def _least_change(
+    config: Mapping[str, Any], now: Quantisation, room: float, positions: int, tokens: int
+) -> Iterator[str]:
+    """Cheapest first: what is quantised with little loss, smaller batches of canvases, less context, 4-bit linears."""
+    light, heavy = replace(now, linears="int8", experts="int4"), replace(now, linears="int4", experts="int4")
+    quantised = [now] if now in (light, heavy) else [light]
+    for smaller in dict.fromkeys((*quantised, heavy, replace(heavy, group=128))):
+        planned = plan(config, smaller)
+        for context in (tokens, *(n for n in (4096, 2048, 1024) if n < tokens)):
+            for part in (positions, positions // 2, positions // 4):
+                if planned.total(part, context) > room:
+                    continue
+                words = [
+                    f'linears = "{smaller.linears}", experts = "{smaller.experts}", group = {smaller.group}',
+                    f"a context of {context} tokens (encoder)",
+                    f"{part} canvas positions (lengths times block_width)",
+                ]
+                changed = (smaller != now, context != tokens, part != positions)
+                needed = _gb(planned.total(part, context) + RESERVE)
+                yield f"{' and '.join(w for w, c in zip(words, changed, strict=True) if c)} in the profile: {needed}"
+                return
 
 
 def lines(plan_: Plan, tokens: int) -> list[tuple[str, str]]:
@@ -189,9 +196,5 @@ def _linear(outputs: int, inputs: int, how: Quantisation, dtype: int) -> int:
     return outputs * inputs // 2 + 2 * dtype * outputs * (inputs // group)
 
 
-def _needed(smaller: Plan, positions: int, tokens: int) -> str:
-    return f"{(smaller.total(positions, tokens) + RESERVE) / GB:.1f} GB"
-
-
 def _gb(size: float) -> str:
-    return f"{size / GB:.2f} GB"
+    return f"{size / GB:.2f} GB" if size >= GB / 10 else f"{size / 1e6:.1f} MB"

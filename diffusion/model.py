@@ -23,6 +23,7 @@ from diffusion.devices import Device
 from diffusion.experts import NO_EXPERTS
 from diffusion.kv_cache import KeyValueCache, MakeRoom
 from diffusion.memory_plan import READ_AT_ONCE
+from diffusion.plan_report import most_positions
 from diffusion.profiles import ModelProfile
 from diffusion.quantisation import Quantisation
 
@@ -150,8 +151,8 @@ def _load_quantised(
 ) -> ResidentModel:
     """Refuses with numbers what would not fit into the device's memory, before anything is read."""
     text = checkpoint.read_config(profile.weights / checkpoint.CONFIG)["text_config"]
-    positions, tokens = profile.sampler.lengths * profile.layout.block_width, profile.layout.encoder
-    memory_plan.refuse_beyond(text, how, free=chosen.free, positions=positions, tokens=tokens)
+    most, tokens = most_positions(profile), profile.layout.encoder
+    memory_plan.refuse_beyond(text, how, free=chosen.free, positions=most, tokens=tokens)
     model = loader.load(profile.weights, how, chosen.device, torch.bfloat16, on_progress)
     return ResidentModel(model, chosen.device, torch.bfloat16, str(chosen))
 

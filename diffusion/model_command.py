@@ -17,7 +17,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from diffusion import checkpoint, memory_plan, model_store, profiles
 from diffusion.api import BadRequest, EngineError
-from diffusion.profiles import ModelProfile, load_profile
+from diffusion.plan_report import text_config
+from diffusion.profiles import load_profile
 
 DEFAULT = "embedded"
 EPILOG = """\
@@ -161,15 +162,6 @@ def _info(options: argparse.Namespace, out: Console) -> None:
     tokens = profile.layout.encoder
     for what, much in memory_plan.lines(memory_plan.plan(text_config(profile), profile.quantisation), tokens):
         out.print(f"memory      {what:<28}{much:>10}")
-
-
-def text_config(profile: ModelProfile) -> dict[str, Any]:
-    """From the weights, or from the profile where they are not here yet. Raises EngineError."""
-    path = profile.weights / checkpoint.CONFIG
-    if path.is_file() or not profile.architecture:
-        found: dict[str, Any] = checkpoint.read_config(path)["text_config"]
-        return found
-    return profile.architecture
 
 
 def _words(quantisation: Any) -> str:

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import platformdirs
+from rich.console import Console
 from rich.text import Text
 
 from diffusion.api import DISTRIBUTION, PROTOCOL_VERSION, EngineError
@@ -27,7 +28,7 @@ from lsp_server.chosen_model import chosen_model
 from lsp_server.commands import render
 from lsp_server.engine_client import EngineClient
 from lsp_server.engine_paths import RUNTIME_DIR_VARIABLE, EnginePaths, engine_paths, last_line, make_private
-from lsp_server.usage import Parser
+from lsp_server.usage import Parser, UsageError, whole_number
 
 Verdict = Literal["ok", "warn", "fail"]
 STYLES = {"ok": "green", "warn": "yellow", "fail": "bold red"}
@@ -48,6 +49,10 @@ def main(argv: Sequence[str]) -> int:
     """Print the report; 1 if a check failed. Raises UsageError."""
     arguments = _parser().parse_args(argv)
     out, err = render.consoles()
+    if arguments.model:
+        return _plan(arguments, out)
+    if arguments.vram or arguments.tokens:
+        raise UsageError("--vram and --tokens need --model", "--model diffusiongemma --vram 24GB")
     with err.status("looking at torch and the model"):
         checks = list(_checks(arguments.profile))
     failed = any(check.verdict == "fail" for check in checks)
@@ -62,6 +67,26 @@ def main(argv: Sequence[str]) -> int:
             out.print(f"{'':<{5 + width}}  -> {check.hint}")
     out.print("something is wrong: see above" if failed else "all is well", style="bold")
     return int(failed)
+
+
+def _plan(arguments: argparse.Namespace, out: Console) -> int:
+    """How much memory a model would take and of what; 1 if that is more than there is."""
+    plan = _child("diffusion.plan_report", arguments.model, str(arguments.vram), str(arguments.tokens))
+    if "error" in plan:
+        raise EngineError(plan["error"], plan["hint"])
+    if arguments.json:
+        print(json.dumps(plan))
+        return int(not plan["fits"])
+    width = max((len(what) for what, _ in plan["lines"]), default=0)
+    for what, much in plan["lines"]:
+        out.print(f"{what:<{width}}  {much:>10}")
+    if plan["fits"]:
+        out.print(f"{arguments.model} fits", style="bold")
+        return 0
+    out.print(plan["message"], style="bold red")
+    for alternative in plan["hint"].split("; "):
+        out.print(f"  -> {alternative}")
+    return 1
 
 
 def _checks(profile: str) -> Iterator[Check]:
@@ -103,7 +128,7 @@ def _model(profile: str) -> Iterator[Check]:
         yield Check(name="torch", verdict="fail", value=torch["error"], hint=torch["hint"])
     else:
         yield Check(name="torch", value=f"{torch['version']}, {torch['threads']} threads")
-        cuda = f", built for CUDA {torch['cuda']}" if torch["cuda"] else ", built without CUDA"
+        cuda = f", built for CUDA {torch['cuda']}" if torch["cuda"] else ""
         yield Check(name="device", value=f"{torch['device']}{cuda}")
     if "error" in model:
         yield Check(name="model", verdict="fail", value=model["error"], hint=model["hint"])
@@ -121,21 +146,25 @@ def _model(profile: str) -> Iterator[Check]:
 
 
 def _facts(profile: str) -> dict[str, Any]:
-    command = [sys.executable, "-I", "-m", "diffusion.facts", profile]
+    facts = _child("diffusion.facts", profile)
+    return {"torch": facts, "profile": facts} if "error" in facts else facts
+
+
+def _child(module: str, *arguments: str) -> dict[str, Any]:
+    """What a module prints, as JSON, when it is run in a process of its own; else {"error": ..., "hint": ...}."""
+    command = [sys.executable, "-I", "-m", module, *arguments]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=CHILD_SECONDS, stdin=subprocess.DEVNULL,
             cwd=sys.prefix,  # torch cannot be loaded in a folder that has been deleted
         )  # fmt: skip
-        facts: dict[str, Any] = json.loads(done.stdout)
+        told: dict[str, Any] = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
-        failed = {"error": f"no answer within {CHILD_SECONDS} s", "hint": "is the machine busy?"}
-        return {"torch": failed, "profile": failed}
+        return {"error": f"no answer within {CHILD_SECONDS} s", "hint": "is the machine busy?"}
     except json.JSONDecodeError:
         said = next(iter(reversed(done.stderr.strip().split("\n"))), "") or f"exit code {done.returncode}"
-        failed = {"error": said, "hint": f"install midfill again; to see more: {' '.join(command)}"}
-        return {"torch": failed, "profile": failed}
-    return facts
+        return {"error": said, "hint": f"install midfill again; to see more: {' '.join(command)}"}
+    return told
 
 
 def _engine(paths: EnginePaths, profile: str) -> Iterator[Check]:
@@ -184,5 +213,25 @@ def _parser() -> argparse.ArgumentParser:
         epilog="If something does not work, run this first; the lines with -> say what to do.",
     )
     parser.add_argument("--profile", default=chosen_model(), help="model profile (default: %(default)s)")
+    parser.add_argument("--model", help="show the memory that the model of this profile would take, and nothing else")
+    parser.add_argument(
+        "--vram",
+        type=_bytes,
+        default=0,
+        metavar="24GB",
+        help="of a device that has so much (default: what is free here)",
+    )
+    parser.add_argument(
+        "--tokens", type=whole_number(1, 1_000_000), default=0, help="of context (default: the profile's)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
     return parser
+
+
+def _bytes(text: str) -> int:
+    """24GB, 24 GiB, 24576MiB -> bytes."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)\s*([MG])(i?)B?", text.strip(), re.IGNORECASE)
+    if not match or not float(match[1]):
+        raise argparse.ArgumentTypeError(f"an amount of memory such as 24GB is needed, not {text!r}")
+    base, power = (1024 if match[3] else 1000), {"M": 2, "G": 3}[match[2].upper()]
+    return int(float(match[1]) * base**power)
