@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from diffusion.api import Candidate, FillRequest
+from grammars.languages import PLAIN, language_for
 from lsp_server.filters.body_newline import body_newline
 from lsp_server.filters.brackets import closers_taken_over
 from lsp_server.filters.chat import chat
@@ -32,7 +33,7 @@ from lsp_server.filters.retypes_line import retypes_line
 from lsp_server.filters.runaway import runaway
 from lsp_server.filters.runs_together import runs_together
 from lsp_server.filters.special_tokens import special_tokens
-from lsp_server.filters.surroundings import Rejected, line_before, rest_of_line
+from lsp_server.filters.surroundings import MARKUP, PROSE, Rejected, line_before, rest_of_line
 from lsp_server.filters.thoughts import thoughts
 from lsp_server.filters.too_long import too_long
 from lsp_server.filters.trailing_blank import trailing_blank
@@ -74,6 +75,7 @@ FILTERS: tuple[Filter, ...] = (
 
 
 ROUNDS = 6
+_ALIASES = {"jsx": "javascriptreact"}
 
 
 def insertion(candidate: Candidate, request: FillRequest) -> Insertion | Rejected:
@@ -81,6 +83,7 @@ def insertion(candidate: Candidate, request: FillRequest) -> Insertion | Rejecte
 
     What one filter leaves may be something for another that came before it: the filters run until nothing changes.
     """
+    request = replace(request, language=_named(request.language))
     before: Insertion | None = None
     for _ in range(ROUNDS):
         made = _filtered(candidate, request)
@@ -88,6 +91,13 @@ def insertion(candidate: Candidate, request: FillRequest) -> Insertion | Rejecte
             return made
         before, candidate = made, replace(candidate, text=made.text, replace_before=made.before)
     return Rejected(reason="the filters do not come to an end with it")
+
+
+def _named(language: str) -> str:
+    """The name that the filters know a language by, of the names that editors have for it."""
+    language = language.lower()
+    row = language_for(language)
+    return _ALIASES.get(language) or (language if language in MARKUP | PROSE or row is PLAIN else row.id)
 
 
 def _filtered(candidate: Candidate, request: FillRequest) -> Insertion | Rejected:

@@ -16,23 +16,39 @@ from lsp_server.filters.surroundings import compact, rest_of_line
 
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _QUOTES = ('"""', "'''", '"', "'", "`")
-_COMMENT_ENDS = {"//": "\n", "#": "\n", "/*": "*/"}
-_CODE = re.compile(r"\"\"\"|'''|[\"'`(){}\[\]]|//|/\*")
+_COMMENT_ENDS = {"//": "\n", "#": "\n", "--": "\n", ";": "\n", "/*": "*/", "--[[": "]]"}
+_BRACKETS = r"[(){}\[\]]"
+_MARKS = r"\"\"\"|'''|[\"'`]|" + _BRACKETS
 # Where a value is expected, a slash begins a regular expression.
-_CODE_WITH_REGEX = re.compile(
-    r"(?:(?<=[=(,:\[!&|?{};])|(?<=return)|\A)[ \t]*/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/|"
-    + _CODE.pattern
+_REGEX = r"(?:(?<=[=(,:\[!&|?{};])|(?<=return)|\A)[ \t]*/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/|"
+# Literals that end otherwise than the strings of other languages.
+_VERBATIM = r"(?:\$@|@\$|@)\"(?:[^\"]|\"\")*\"|"
+_RUST = r"'(?:\\[^\n'][^\n']*|[^\\\n'])'|r#+\".*?\"#+|"
+_TEMPLATES = frozenset(("javascript", "javascriptreact", "typescript", "typescriptreact", "vue", "svelte"))
+_HASHES = (
+    *("python", "ruby", "shellscript", "perl", "r", "yaml", "toml", "elixir", "makefile", "dockerfile", "julia", "nix"),
+    *("powershell", "terraform", "graphql", "coffeescript"),
 )
-_CODE_WITH_HASH = re.compile(r"\"\"\"|'''|[\"'`(){}\[\]#]")
+_CODE = re.compile(_MARKS + r"|//|/\*")
+_CODE_OF = {
+    language: re.compile(pattern, re.DOTALL)
+    for languages, pattern in (
+        (_TEMPLATES, _REGEX + _MARKS + r"|//|/\*"),
+        (_HASHES, _MARKS + "|#"),
+        (("php",), _MARKS + r"|//|/\*|#(?!\[)"),
+        (("lua", "sql", "haskell", "elm", "ada", "vhdl"), _MARKS + r"|--\[\[|--|/\*"),
+        (("rust",), _RUST + r"[\"]|" + _BRACKETS + r"|//|/\*"),
+        (("csharp",), _VERBATIM + _MARKS + r"|//|/\*"),
+        (("css", "html", "xml"), _MARKS + r"|/\*"),
+        (("lisp", "clojure", "scheme", "racket", "commonlisp"), r"[\"]|" + _BRACKETS + "|;"),
+    )
+    for language in languages
+}  # fmt: skip
 # In a string: an escape, which is passed over, or what ends the string, for good or for code in it.
 _MORE_ENDS = {"'": r"|\n", '"': r"|\n", "`": r"|\$\{"}
 _STRING_ENDS = {quote: re.compile(rf"\\.|{quote}{_MORE_ENDS.get(quote, '')}", re.DOTALL) for quote in _QUOTES}
-_TEMPLATES = frozenset(("javascript", "javascriptreact", "typescript", "typescriptreact", "vue", "svelte"))
 _TRIPLE_LINE = re.compile(r"^(.*?)(\"\"\"|''')(.*)$", re.MULTILINE)
 _STRING_PREFIX = re.compile(r"(?:.*\W)?(?:return|yield|[rRbBfFuU]{1,2})")
-_HASH_COMMENTS = frozenset(
-    ("python", "ruby", "shellscript", "perl", "r", "yaml", "toml", "elixir", "makefile", "dockerfile", "julia", "nix")
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +72,7 @@ class Balance:
 @lru_cache(maxsize=16)
 def balance(text: str, language: str, *, quote: str = "", template: bool = False) -> Balance:
     """Scan a text that starts inside the string `quote`, or in code; `template`: in the code of a template string."""
-    code = _CODE_WITH_HASH if language in _HASH_COMMENTS else _CODE_WITH_REGEX if language in _TEMPLATES else _CODE
+    code = _CODE_OF.get(language, _CODE)
     closed: list[tuple[int, str]] = []
     opened: list[str] = []
     misfits: list[int] = []
@@ -77,14 +93,14 @@ def balance(text: str, language: str, *, quote: str = "", template: bool = False
             quote, outer = "", False
         elif mark in _QUOTES:
             quote = mark
+        elif len(mark) > 1 and mark not in _COMMENT_ENDS:  # A whole literal.
+            continue
         elif mark in _COMMENT_ENDS:
             end = text.find(_COMMENT_ENDS[mark], at)
             comment = found.start() if end < 0 else None
             at = len(text) if end < 0 else end
         elif mark in "([{":
             opened.append(mark)
-        elif mark[-1] == "/":
-            continue
         elif opened and opened[-1] == "${" and mark == "}":
             opened.pop()
             quote, outer = "`", outer_templates.pop()

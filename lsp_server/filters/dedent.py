@@ -60,7 +60,6 @@ _CLAUSES = {
     },
     "sql": {"end": r"(?i:begin|if|case|loop|while|else|.*\b(?:begin|then|loop|as))\b"},
 }
-_SHELLS = frozenset({"sh", "bash", "zsh", "ksh"})
 _WORD = re.compile(r"\w+")
 _CLAUSE = re.compile(r"(else|elif|except|finally|case)\b[^\n]*:")
 _LABEL = re.compile(r"(?:case|default)\b[^\n]*:")
@@ -102,7 +101,7 @@ def _owner(body: str, request: FillRequest) -> re.Pattern[str] | None:
         return re.compile(r".*\b(?:class|struct|union)\b|" + _ACCESS.pattern)
     if tag := _TAG_END.match(body):
         return re.compile(rf".*<{re.escape(tag[1])}(?![\w.:-])")
-    language = "shellscript" if request.language in _SHELLS else request.language
+    language = request.language
     word = _WORD.match(body)
     owner = _CLAUSES.get(language, {}).get(word[0].lower() if language == "sql" else word[0]) if word else None
     return None if owner is None else re.compile(owner)
