@@ -1,8 +1,8 @@
 """From a prompt to candidate middles, for models that say the length themselves (native layout):
 
-  1  an open canvas, all masked: one forward gives the distribution of the middle's length. Beside it, in the same
-     batch, one closed canvas per hint (a middle that may be right): where the model would have written the hint
-     itself, the fill is done
+  1  an open canvas, all masked: one forward gives the distribution of the middle's length, and a first draft. Beside
+     it, in the same batch, one closed canvas per hint (a middle that may be right). Where a hint scores (step 3) as
+     well as the first drafts of the likeliest lengths, the fill is done
   2  the likeliest lengths become closed canvases, shrunk to the width they need, and are denoised as one batch, with
      those of the hints as far as step 1 has confirmed them
   3  the encoder, a causal language model with the same weights, scores every middle, and every hint as it is, and the
@@ -33,6 +33,9 @@ from diffusion.stopping import Limits
 
 SCORED_PINS = 16
 """Ids of the suffix head that take part in the score: the near ones decide, the far ones cost."""
+
+FIRST_DRAFTS = 2
+"""Lengths whose first drafts a hint has to be as good as, to end a fill."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,14 +130,25 @@ def _one_canvas(
     desk.tally.forwards += 1
     pace_ms = (time.monotonic() - begun) * 1000
     yield Draft(ids=before.ids + opened.slot[: opened.lengths[0]], canvas=opened.canvas, slot=opened.slot)
-    written = [Written(ids=hint.ids, length=len(hint.ids), decoder_score=hint.score) for hint in opened.hints]
-    finish: Finish = "stop"
-    if task.candidates > 1 or not any(hint.confirmed and opened.plausible(len(hint.ids)) for hint in opened.hints):
-        denoised, finish = yield from _denoised(task, before, opened, desk, limits, pace_ms)
-        written = [*denoised, *written]
-    distinct = list({one.ids: one for one in reversed(written)}.values())[::-1]
+    given = [Written(ids=hint.ids, length=len(hint.ids), decoder_score=hint.score) for hint in opened.hints]
+    if given and task.candidates == 1:
+        first = [
+            Written(ids=opened.slot[:length], length=length, decoder_score=sum(opened.slot_log_p[:length]))
+            for length in opened.lengths[:FIRST_DRAFTS]
+        ]
+        middles = _scored([*given, *first], task, before, opened, desk)
+        if middles[0].ids in {before.ids + one.ids for one in given}:
+            return middles, "stop"
+    denoised, finish = yield from _denoised(task, before, opened, desk, limits, pace_ms)
     if finish == "deadline":  # Scoring takes its time too.
-        distinct = sorted(distinct, key=lambda one: -opened.log_p(one.length) - one.decoder_score)[: task.candidates]
+        denoised.sort(key=lambda one: -opened.log_p(one.length) - one.decoder_score)
+        del denoised[task.candidates :]
+    return _scored([*denoised, *given], task, before, opened, desk), finish
+
+
+def _scored(written: Sequence[Written], task: Task, before: Middle, opened: Opened, desk: Desk) -> list[Middle]:
+    """Step 3: the middles, best first, each text once, with the score of the first that has it."""
+    distinct = list({one.ids: one for one in reversed(written)}.values())[::-1]
     scores = _encoder_scores([one.ids for one in distinct], task.prompt.pins[:SCORED_PINS], desk)
     desk.tally.encodes += 1
     middles = [
@@ -148,7 +162,7 @@ def _one_canvas(
         )
         for one, (encoder, suffix) in zip(distinct, scores, strict=True)
     ]
-    return sorted(middles, key=lambda middle: -middle.score), finish
+    return sorted(middles, key=lambda middle: -middle.score)
 
 
 def _denoised(

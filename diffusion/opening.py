@@ -21,9 +21,6 @@ from diffusion.model import ResidentModel
 from diffusion.profiles import Calibration, ModelProfile
 from diffusion.samplers import BANNED, propose
 
-LENGTH_MARGIN = 2.0
-"""Nats. A confirmed hint ends a fill if its length is at most so much less likely than the likeliest."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
@@ -72,11 +69,6 @@ class Hint:
     log_p: tuple[float, ...]
 
     @property
-    def confirmed(self) -> bool:
-        """Would the model have written all of it?"""
-        return all(self.agreed)
-
-    @property
     def score(self) -> float:
         return sum(self.log_p)
 
@@ -95,20 +87,18 @@ class Hint:
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """What step 1 has found: the argmax `slot` of the open canvas, the `lengths` to try, likeliest first, and the
-    `probabilities` (W + 1,) of all."""
+    """What step 1 has found: the argmax `slot` of the open canvas with its log probabilities, the `lengths` to try,
+    likeliest first, and the `probabilities` (W + 1,) of all."""
 
     canvas: Canvas
     slot: tuple[int, ...]
+    slot_log_p: tuple[float, ...]
     lengths: tuple[int, ...]
     probabilities: Floats
     hints: tuple[Hint, ...]
 
     def log_p(self, length: int) -> float:
         return float(np.log(max(self.probabilities[length], 1e-9)))
-
-    def plausible(self, length: int) -> bool:
-        return self.log_p(length) >= self.log_p(self.lengths[0]) - LENGTH_MARGIN
 
 
 def first_canvas(task: Task, desk: Desk) -> Canvas:
@@ -153,13 +143,15 @@ def opened(task: Task, desk: Desk) -> Opened:
     else:
         sampler, shortest = desk.profile.sampler, int(task.prompt.starts_line)
         chosen = likeliest(probabilities, sampler.lengths, task.candidates, sampler.length_mass, shortest)
+    slot_log_p, likeliest_ids = task.rules.apply(raw, first).log_softmax(-1).max(-1)
     checked = [
         _checked(hint, task.rules.apply(model.logits(row[: len(hint)]), first[: len(hint)]), model)
         for hint, row in zip(task.hints, hidden[1:], strict=True)
     ]
     return Opened(
         canvas=canvas,
-        slot=tuple(task.rules.apply(raw, first).argmax(-1).tolist()),
+        slot=tuple(likeliest_ids.tolist()),
+        slot_log_p=tuple(slot_log_p.tolist()),
         lengths=tuple(chosen),
         probabilities=probabilities,
         hints=tuple(hint for hint in checked if min(hint.log_p) > BANNED / 2),

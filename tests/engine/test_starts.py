@@ -49,7 +49,8 @@ def texts(engine: ResidentEngine, asked: FillRequest) -> list[str]:
 
 def what_it_would_write(task: Task, desk: Desk, tiny: Tiny) -> tuple[int, ...]:
     """The argmax of the closed canvas of the task's length, all masked: the oracle for a perfect hint."""
-    assert (length := task.length)
+    length = task.length
+    assert length
     canvas = closed_canvas(opening.first_canvas(task, desk), length, task.width)
     hidden = tiny.model.decode(tiny.model.tensor([canvas.ids]), tiny.model.tensor([canvas.positions]), desk.cache)
     logits = task.rules.apply(tiny.model.logits(hidden[0, :length]), torch.arange(length) == 0)
@@ -58,8 +59,7 @@ def what_it_would_write(task: Task, desk: Desk, tiny: Tiny) -> tuple[int, ...]:
 
 def test_an_exact_hint_is_accepted_in_one_forward(engine: ResidentEngine, tiny: Tiny) -> None:
     task, desk = prepared(engine, tiny, request(length_of="12345"))
-    hint = what_it_would_write(task, desk, tiny)
-    desk.tally.forwards = 0
+    hint = opening.opened(task, desk).slot[:5]
     last = outcome(replace(task, hints=(hint,)), desk)
     assert [middle.ids for middle in last.middles] == [hint]
     assert desk.tally.forwards == 1
