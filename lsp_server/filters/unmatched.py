@@ -22,7 +22,7 @@ def unmatched(text: str, request: FillRequest) -> str | Rejected:
     whole = balance(request.prefix + request.suffix, request.language)
     brackets = not (whole.closed or whole.misfits or whole.opened) and whole.comment is None
     tags = request.language in MARKUP and _tags(request.prefix + request.suffix) == ([], [])
-    if not brackets and not tags:
+    if not text.strip() or not (brackets or tags):
         return text
     cuts = [at for at, char in enumerate(text) if char in ")]}"] if brackets else []
     cuts += [at for at, _ in _tags(text)[0]] if tags else []
