@@ -147,4 +147,3 @@ def _leftovers(made_for: Place, middle: str, now: Place) -> Iterator[str]:
             return
     word = _WORD.match(middle, common)
     yield middle[word.end() if word else common :]  # Another word is being typed instead of that one.
-    yield middle[len(typed) :]
