@@ -60,10 +60,11 @@ def cuda_problem() -> str:
 
 
 def _in_few_words(error: str) -> str:
-    if "driver on your system is too old" in error:
+    said = error.lower()
+    if "driver on your system is too old" in said:
         return f"the NVIDIA driver is too old for CUDA {torch.version.cuda}: update it, or install an older torch"
-    if "no NVIDIA driver" in error.lower() or "found no nvidia driver" in error.lower():
+    if "found no nvidia driver" in said:
         return "there is no NVIDIA driver"
-    if "no CUDA GPUs are available" in error:
+    if "no cuda gpus are available" in said:
         return "there is no NVIDIA GPU"
     return f"CUDA does not start: {error.splitlines()[0] if error else 'no reason given'}"

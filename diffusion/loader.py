@@ -58,6 +58,8 @@ def prepared(
 
     Raises EngineError.
     """
+    if how.linears == "float8" and device.type == "mps":
+        raise EngineError("this device has no 8-bit floats", 'set linears = "int8" in the profile', "model")
     found = existing(folder, how, dtype)
     if found is None:
         source = checkpoints.read(folder)

@@ -24,9 +24,8 @@ from diffusion.int4 import Packed
 from diffusion.quantisation import LINEAR_GROUP, Quantisation, group_for
 
 with contextlib.redirect_stdout(io.StringIO()):  # on some machines it says what it has not found
-    from optimum.quanto import AbsmaxOptimizer, MaxOptimizer, QTensor, qtypes
+    from optimum.quanto import AbsmaxOptimizer, MaxOptimizer, qtypes
     from optimum.quanto.library.extensions.extension import _extensions
-    from optimum.quanto.tensor.packed import PackedTensor
     from optimum.quanto.tensor.weights import WeightQBitsTensor, WeightQBytesTensor, quantize_weight
 
 LINEAR = re.compile(
@@ -89,22 +88,6 @@ def place(module: nn.Module, name: str, parts: Mapping[str, Tensor], how: Quanti
         owner._buffers[leaf] = parts[name]
     else:
         setattr(owner, leaf, nn.Parameter(parts[name], requires_grad=False))
-
-
-def quantised_size(weight: nn.Module) -> int:
-    """Bytes of all parameters and buffers of a module, shared ones once, quantised ones as they are stored."""
-    stored: dict[int, int] = {}
-    for tensor in (*weight.parameters(), *weight.buffers()):
-        for part in _parts(tensor):
-            stored[part.untyped_storage().data_ptr()] = part.untyped_storage().nbytes()
-    return sum(stored.values())
-
-
-def _parts(tensor: Tensor) -> list[Tensor]:
-    if isinstance(tensor, QTensor | PackedTensor):
-        names, _ = tensor.__tensor_flatten__()
-        return [part for name in names for part in _parts(getattr(tensor, name))]
-    return [tensor]
 
 
 def _linear(weight: Tensor, how: Quantisation) -> Any:

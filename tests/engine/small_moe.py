@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from optimum.quanto import QTensor
+from optimum.quanto.tensor.packed import PackedTensor
+from torch import Tensor, nn
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
 
@@ -78,3 +80,19 @@ def written(folder: Path) -> dict[str, Any]:
     """The index of shards."""
     body: dict[str, Any] = json.loads((folder / "model.safetensors.index.json").read_text())
     return body
+
+
+def stored_size(weight: nn.Module) -> int:
+    """Bytes of all parameters and buffers of a module, shared ones once, quantised ones as they are stored."""
+    stored: dict[int, int] = {}
+    for tensor in (*weight.parameters(), *weight.buffers()):
+        for part in _parts(tensor):
+            stored[part.untyped_storage().data_ptr()] = part.untyped_storage().nbytes()
+    return sum(stored.values())
+
+
+def _parts(tensor: Tensor) -> list[Tensor]:
+    if isinstance(tensor, QTensor | PackedTensor):
+        names, _ = tensor.__tensor_flatten__()
+        return [part for name in names for part in _parts(getattr(tensor, name))]
+    return [tensor]

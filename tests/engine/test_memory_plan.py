@@ -15,7 +15,7 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from diffusion import loader, memory_plan, model, quantise
+from diffusion import loader, memory_plan, model
 from diffusion.api import EngineError
 from diffusion.canvas import Canvas
 from diffusion.denoise import Rules, denoise
@@ -60,13 +60,13 @@ def test_weights_take_what_the_plan_says(how: Quantisation, tmp_path: Path) -> N
         resident = loader.load(tmp_path, how, CPU, dtype)
         planned = memory_plan.plan(body["text_config"], how, dtype.itemsize)
         decoder = resident.model.decoder
-        rotary = quantise.quantised_size(decoder.rotary_emb)
-        experts = sum(quantise.quantised_size(layer.experts) for layer in decoder.layers)
+        rotary = small_moe.stored_size(decoder.rotary_emb)
+        experts = sum(small_moe.stored_size(layer.experts) for layer in decoder.layers)
         assert planned.experts == experts
         assert (
-            planned.embedding == quantise.quantised_size(decoder.embed_tokens) - decoder.embed_tokens.embed_scale.nbytes
+            planned.embedding == small_moe.stored_size(decoder.embed_tokens) - decoder.embed_tokens.embed_scale.nbytes
         )
-        assert planned.weights == pytest.approx(quantise.quantised_size(resident) - rotary, rel=0.01)
+        assert planned.weights == pytest.approx(small_moe.stored_size(resident) - rotary, rel=0.01)
 
 
 @pytest.mark.parametrize(("canvases", "width"), [(1, 16), (1, 64), (5, 16)])
