@@ -26,13 +26,14 @@ def continuations(text: str, offset: int, others: Sequence[str], count: int) -> 
     """
     start = text.rfind("\n", 0, offset) + 1
     typed = text[start:offset].lstrip()
+    blanks = text[start : offset - len(typed)]
     end = text.find("\n", offset)
     rest = text[offset : end if end >= 0 else len(text)].rstrip()
     above = _line_above(text, start)
     votes: Counter[str] = Counter()
     order: dict[str, int] = {}
     for source, place in ((text, offset), *((other, 0) for other in others)):
-        for line, agrees in _like(source, place, typed, above):
+        for line, agrees in _like(source, place, typed, blanks, above):
             if source is text and line[1] == start:
                 continue
             guess = line[0][len(typed) :].rstrip()
@@ -47,23 +48,34 @@ def continuations(text: str, offset: int, others: Sequence[str], count: int) -> 
     return tuple(guess for guess in ranked if not below or (typed + guess).strip() != below)[:count]
 
 
-def _like(source: str, place: int, typed: str, above: str) -> Iterator[tuple[tuple[str, int], bool]]:
-    """Lines of `source` that begin like `typed`, without indentation and with their start, the nearest to `place`
-    first; and whether `above` stands above them too."""
+def _like(source: str, place: int, typed: str, blanks: str, above: str) -> Iterator[tuple[tuple[str, int], bool]]:
+    """Lines of `source` that begin like `typed`, without indentation unless the cursor has none, and with their start,
+    the nearest to `place` first; and whether `above` stands above them too."""
     if len(typed) >= MIN_TYPED:
         for at in _places(source, typed, place):
             start = source.rfind("\n", 0, at) + 1
             if not source[start:at].strip():
-                yield (_to_end(source, at), start), bool(above) and _line_above(source, start) == above
-    elif len(above) >= MIN_BEFORE:
-        for at in _places(source, above, place):
+                same = bool(above) and _line_above(source, start).lstrip() == above.lstrip()
+                yield (_to_end(source, at), start), same
+    elif len(above.lstrip()) >= MIN_BEFORE:
+        for at in _places(source, above.lstrip(), place):
             begin, end = source.rfind("\n", 0, at) + 1, source.find("\n", at)
-            if end < 0 or source[begin:end].strip() != above:
+            if end < 0 or source[begin:end].strip() != above.lstrip():
                 continue
             start = end + 1
             line = _to_end(source, start)
             if line.lstrip().startswith(typed):
-                yield (line.lstrip(), start), True
+                lead = "" if typed or blanks else _indentation(above, source[begin:end], line)
+                yield (lead + line.lstrip(), start), True
+
+
+def _indentation(above: str, their_above: str, their_line: str) -> str:
+    """What makes a line as deep under `above` as theirs is under their line. Only at the start of a line: where blanks
+    stand before the cursor, somebody has decided."""
+    ours, theirs, line = (text[: len(text) - len(text.lstrip())] for text in (above, their_above, their_line))
+    if line.startswith(theirs):
+        return ours + line[len(theirs) :]
+    return ours[: max(0, len(ours) - (len(theirs) - len(line)))]
 
 
 def _places(source: str, needle: str, place: int) -> Iterator[int]:
@@ -90,6 +102,6 @@ def _to_end(source: str, at: int) -> str:
 
 
 def _line_above(source: str, start: int) -> str:
-    """The last line before `start` that is not blank, without indentation, if it is near."""
+    """The last line before `start` that is not blank, if it is near, without blanks at its end."""
     near = source[max(0, start - 4 * MAX_CHARS) : start].split("\n")
-    return next((line.strip() for line in reversed(near) if line.strip()), "")
+    return next((line.rstrip() for line in reversed(near) if line.strip()), "")

@@ -122,6 +122,8 @@ def guesses(marked: str, *others: str, count: int = 3) -> tuple[str, ...]:
         ("return │)\n", ("return f(x)\n", "return y\n"), ("f(x",)),
         ("re│\n", ("return None\n",), ()),  # too little to go by
         ("with lock:\n    │\n", ("with lock:\n        self.count += 1\n",), ("self.count += 1",)),
+        ("    with lock:\n│\n", ("with lock:\n    self.count += 1\n",), ("        self.count += 1",)),
+        ("        return size\n│\n", ("    return size\nnext_one()\n",), ("    next_one()",)),
         ("import os│\n", ("import os\n",), ()),  # nothing is left of it
         ("return│\nreturn x\n", (), ()),  # stands below already
         ("print(│\n", ("print(a)\nprint(b)\nprint(b)\nprint(c)\nprint(d)\n",), ("b)", "a)", "c)")),
