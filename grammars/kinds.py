@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grammars.languages import Language
-from grammars.lines import Follows
+from grammars.lines import LINE_END, Follows
 
 Kind = Literal["none", "line", "block"]
 Position = Literal["code", "string", "comment"]
@@ -17,7 +17,6 @@ Position = Literal["code", "string", "comment"]
 MAX_HEADER_LINES = 50  # of a header that spans lines
 
 _QUOTED_LINE = re.compile(r'"+;?')
-_LINE_END = re.compile(r"\r\n|\r|\n")
 # What stands before a brace that opens an object and not a body.
 _EXPRESSION = re.compile(
     r"(?:[$=(\[,:?&|!+*/%~^-]|\b(?:return|import|export|const|let|var|of|in|typeof|await|yield))\Z"
@@ -55,7 +54,7 @@ def _opens_block(code: str, language: Language) -> bool:
     if language.block_style == "words" and language.block_header.match(_last_line(code)):
         return True
     logical = ""
-    for line in reversed(_LINE_END.split(code)[-MAX_HEADER_LINES:]):
+    for line in reversed(LINE_END.split(code)[-MAX_HEADER_LINES:]):
         logical = f"{line}\n{logical}" if logical else line
         if all(logical.count(closer) <= logical.count(opener) for opener, closer in ("()", "[]", "{}")):
             return language.block_header.match(logical) is not None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from grammars.languages import Language, StringRule
+from grammars.lines import LINE_END
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,9 +49,6 @@ def _string_tokens(rule: StringRule) -> re.Pattern[str]:
     return re.compile("|".join(parts), re.DOTALL)
 
 
-_LINE_END = re.compile(r"[\r\n]")
-
-
 def lex(text: str, start: int, end: int, language: Language) -> list[Region]:
     """Strings, comments and code in strings of text[start:end], outer ones first; `start` must be in code."""
     found: list[Region] = []
@@ -78,7 +76,7 @@ def lex(text: str, start: int, end: int, language: Language) -> list[Region]:
     while match := (nested_tokens if outer else code_tokens).search(text, position, end):
         at, position, group = match.start(), match.end(), match.lastgroup or ""
         if group == "line":
-            stop = _LINE_END.search(text, position, end)
+            stop = LINE_END.search(text, position, end)
             position = stop.start() if stop else end
             found.append(Region(kind="comment", start=at, end=position, open=True))
         elif group.startswith("block"):

@@ -16,6 +16,7 @@ CLOSERS = ")]}>\"'`;,"
 INDENT_WIDTHS = (2, 3, 4, 8)
 _TAB_STOP = 8
 
+LINE_END = re.compile(r"\r\n|\n|\r")
 _INDENTED = re.compile(r"^([ \t]*)[^ \t\r\n]", re.MULTILINE)
 
 

@@ -13,7 +13,7 @@ import tree_sitter
 
 from grammars import queries
 from grammars.languages import ScopeHeader
-from grammars.lines import indent_of, line_end, line_start
+from grammars.lines import LINE_END, indent_of, line_end, line_start
 from grammars.queries import Found
 from grammars.view import View
 
@@ -23,7 +23,6 @@ SIBLING_REACH = 8_192  # either side of the cursor
 
 _WORDS = re.compile(r"[ \t]*(?:\w+[ \t]+)*")
 _LINE = re.compile(r"[^\r\n]+")
-_LINE_END = re.compile(r"[\r\n]")
 _END_WORD = re.compile(r"(?:\b(?:end|fi|done|esac)|\}|</[\w:.-]+>)\s*\Z")
 _PAIRS = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
@@ -105,7 +104,7 @@ def _is_closed(text: str, item: Found) -> bool:
     """Whether a body that words or tags end has ended: with one of them, or with its only line."""
     if text[item.header_end - 1] == "(":
         return text[item.end - 1] == ")"
-    one_line = not _LINE_END.search(text, item.start, item.end)
+    one_line = not LINE_END.search(text, item.start, item.end)
     return one_line or _END_WORD.search(text, max(item.header_end, item.end - MAX_SIGNATURE), item.end) is not None
 
 

@@ -82,7 +82,14 @@ def _ends_in_code(text: str, request: FillRequest) -> bool:
 
 
 def _in_running_text(request: FillRequest) -> bool:
-    """Whether the cursor may stand in a comment or a string, where a sentence is what is wanted."""
+    """Whether the cursor may stand in a comment, a string or an element, where a sentence is what is wanted."""
+    prefix = request.prefix
+    if (
+        request.language in MARKUP
+        and request.suffix.lstrip().startswith("</")
+        and prefix.rfind(">") > prefix.rfind("<")
+    ):
+        return True
     line = line_before(request)
     before = before_cursor(request)
     inside = before.comment is not None or before.quote in ('"""', "'''", "`")

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from diffusion.api import FillRequest
 from grammars.languages import language_for
-from grammars.lines import indent_of, line_end, line_start, style
+from grammars.lines import LINE_END, indent_of, line_end, line_start, style
 
-_LINE_END = re.compile(r"\r\n|\n|\r")
 WORD = re.compile(r"\w")
 PROSE = frozenset({"plaintext", "markdown", "mdx", "restructuredtext", "asciidoc", "latex", "git-commit"})
 """Languages for people."""
@@ -36,7 +35,7 @@ class Rejected:
 
 def lines_of(text: str) -> list[str]:
     """Lines without their ends, of a text with any line ends."""
-    return _LINE_END.split(text)
+    return LINE_END.split(text)
 
 
 def line_before(request: FillRequest) -> str:

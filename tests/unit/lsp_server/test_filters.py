@@ -11,6 +11,7 @@ from importlib import resources
 import filter_tables
 import filter_tables_more
 import insertion_brackets
+import insertion_kept
 import insertion_layout
 import insertion_model_text
 import insertion_nested
@@ -26,7 +27,7 @@ CURSOR = "│"
 TABLES = filter_tables.TABLES | filter_tables_more.TABLES
 KINDS = {
     name.lower(): rows
-    for module in (insertion_brackets, insertion_layout, insertion_model_text, insertion_nested)
+    for module in (insertion_brackets, insertion_kept, insertion_layout, insertion_model_text, insertion_nested)
     for name, rows in vars(module).items()
     if name.isupper()
 }
