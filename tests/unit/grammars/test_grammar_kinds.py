@@ -117,7 +117,7 @@ def test_braces(marked, kind, reason, language) -> None:
         ("async function f(): Promise<void> {│}\n", "typescript", "block"),
         ("interface A {│}\n", "typescript", "block"),
         ("interface A {\n  │\n}\n", "typescript", "block"),
-        # No row in the table: plain text.
+        # Other languages, and none.
         ("void go() {\n    │\n}\n", "java", "block"),
         ("func main() {\n\tx := 1\n\t│\n}\n", "go", "line"),
         ('puts(":)"│)\n', "ruby", "line"),
