@@ -55,7 +55,7 @@ class Plan:
         return piece * (self.reading + tokens * self.attention)
 
     def total(self, positions: int, tokens: int) -> int:
-        """The most at any time. Keys and values grow by doubling, so up to twice as much is held for them."""
+        """The most at any time, with one document window in the cache."""
         kept = self.weights + tokens * self.cache
         return kept + max(self.step(positions, tokens), self.read(tokens))
 
