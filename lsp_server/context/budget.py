@@ -20,7 +20,7 @@ lines       lines of the open files that continue the cursor's line: not read by
 
 AUTO = "auto"
 DEFAULTS: Mapping[str, frozenset[str]] = {"embedded": frozenset({"imports", "signatures", "cells", "lines"})}
-"""By profile; one that is not listed gets all of them. Measured with `midfill eval repo DIR --context`: for the embedded
+"""By profile; one that is not listed gets them all. Measured with `midfill eval repo DIR --context`: for the embedded
 model only lines gain something; files and edits push out of its 128 ids of context what it was trained to find there,
 imports and signatures, which stay because of that."""
 
