@@ -7,6 +7,7 @@ checkpoints, snapshots and the class; neither profiles nor what the model is for
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -20,11 +21,11 @@ from torch import Tensor
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
 from diffusion import checkpoint as checkpoints
-from diffusion import experts, memory_plan, quantise, snapshot
+from diffusion import experts, memory_plan, parts, quantise, snapshot
 from diffusion.api import EngineError, Progress
 from diffusion.checkpoint import Checkpoint
 from diffusion.quantisation import Quantisation
-from diffusion.snapshot import Recipe, Snapshot
+from diffusion.snapshot import Part, Recipe, Snapshot
 
 Report = Callable[[Progress], None]
 OWN = "encoder."
@@ -44,7 +45,7 @@ def load(
     wanted = set(wanted_shapes(model))
     done = 0
     for part in found.parts:
-        place(model, snapshot.read(found.folder / part.file, device), wanted, how, dtype)
+        place(model, parts.read(found.folder / part.file, device), wanted, how, dtype)
         done += part.bytes
         on_progress(Progress(done=done, total=found.bytes))
     finish(model, wanted, how)
@@ -116,13 +117,13 @@ def convert(
         if shard.name in finished:
             continue
         try:
-            parts: dict[str, Tensor] = {}
+            tensors: dict[str, Tensor] = {}
             with safe_open(shard, "pt") as file:
                 for name in names:
                     weight = file.get_tensor(checkpoint.weights[name].name).to(device)
-                    parts |= quantise.quantise(name, weight, how, dtype)
+                    tensors |= quantise.quantise(name, weight, how, dtype)
                     on_progress(Progress(done=done, total=total))
-                made = snapshot.add(made, shard.name, parts)
+                made = _written(made, shard.name, tensors)
         except (OSError, SafetensorError) as error:
             raise EngineError(
                 f"{shard} cannot be converted: {error}", "repeat it: it goes on from here", "model"
@@ -182,14 +183,14 @@ def place(
     dtype: torch.dtype,
 ) -> None:
     """Put the tensors of whole weights where they belong, and take their names out of `wanted`. Raises EngineError."""
-    for name, parts in _by_weight(tensors).items():
+    for name, pieces in _by_weight(tensors).items():
         try:
             if name.endswith(".layer_scalar"):
                 stack = model.model.encoder.language_model if name.startswith(OWN) else model.model.decoder
                 layer = stack.get_submodule(name.removeprefix(OWN).rpartition(".")[0])
-                layer.layer_scalar = parts[name].to(dtype)
+                layer.layer_scalar = pieces[name].to(dtype)
             else:
-                quantise.place(model.model.decoder, name, parts, how)
+                quantise.place(model.model.decoder, name, pieces, how)
         except (KeyError, AttributeError) as error:
             raise EngineError(f"the snapshot does not fit the model: {name}", "make it anew", "model") from error
         wanted.discard(name)
@@ -204,6 +205,16 @@ def finish(model: DiffusionGemmaForBlockDiffusion, missing: Iterable[str], how: 
     model.lm_head.weight = model.model.decoder.embed_tokens.weight
     if how.experts != "none":
         model.set_experts_implementation(experts.REFERENCE)
+
+
+def _written(made: Snapshot, shard: str, tensors: dict[str, Tensor]) -> Snapshot:
+    """A part of the snapshot on disk, complete or not there. Raises OSError."""
+    path = made.folder / shard
+    unfinished = path.with_suffix(".unfinished")
+    metadata = {"format": "pt", "midfill": json.dumps(made.recipe)}
+    size, checksum = parts.write(unfinished, tensors, metadata)
+    unfinished.replace(path)
+    return snapshot.add(made, Part(file=path.name, shard=shard, bytes=size, sha256=checksum))
 
 
 def _by_weight(tensors: Mapping[str, Tensor]) -> dict[str, dict[str, Tensor]]:

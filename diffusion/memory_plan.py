@@ -117,7 +117,7 @@ def _least_change(
                     f"{part} canvas positions (lengths times block_width)",
                 ]
                 changed = (smaller != now, context != tokens, part != positions)
-                needed = _gb(planned.total(part, context) + RESERVE)
+                needed = amount(planned.total(part, context) + RESERVE)
                 yield f"{' and '.join(w for w, c in zip(words, changed, strict=True) if c)} in the profile: {needed}"
                 return
 
@@ -125,15 +125,15 @@ def _least_change(
 def lines(plan_: Plan, tokens: int) -> list[tuple[str, str]]:
     """The plan for a reader: what, how much."""
     return [
-        ("experts", _gb(plan_.experts)),
-        ("linears", _gb(plan_.linears)),
-        ("embedding", _gb(plan_.embedding)),
-        ("norms, router", _gb(plan_.rest)),
-        ("weights in all", _gb(plan_.weights)),
-        ("cache per 1000 tokens", _gb(1000 * plan_.cache)),
-        (f"reading {tokens} tokens", _gb(plan_.read(tokens))),
-        *((f"a step, {width} positions", _gb(plan_.step(width, tokens))) for width in WIDTHS),
-        ("reserve", _gb(RESERVE)),
+        ("experts", amount(plan_.experts)),
+        ("linears", amount(plan_.linears)),
+        ("embedding", amount(plan_.embedding)),
+        ("norms, router", amount(plan_.rest)),
+        ("weights in all", amount(plan_.weights)),
+        ("cache per 1000 tokens", amount(1000 * plan_.cache)),
+        (f"reading {tokens} tokens", amount(plan_.read(tokens))),
+        *((f"a step, {width} positions", amount(plan_.step(width, tokens))) for width in WIDTHS),
+        ("reserve", amount(RESERVE)),
     ]
 
 
@@ -196,5 +196,6 @@ def _linear(outputs: int, inputs: int, how: Quantisation, dtype: int) -> int:
     return outputs * inputs // 2 + 2 * dtype * outputs * (inputs // group)
 
 
-def _gb(size: float) -> str:
+def amount(size: float) -> str:
+    """Bytes for a reader."""
     return f"{size / GB:.2f} GB" if size >= GB / 10 else f"{size / 1e6:.1f} MB"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,8 +16,9 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from diffusion import checkpoint, memory_plan, model_store, profiles
+from diffusion import checkpoint, memory_plan, model_store, profiles, snapshot
 from diffusion.api import BadRequest, EngineError
+from diffusion.memory_plan import amount
 from diffusion.plan_report import text_config
 from diffusion.profiles import load_profile
 
@@ -79,14 +81,12 @@ def _state(name: str) -> str:
         return f"not here; `midfill model pull {name}` fetches it" + (
             f" from {profile.repository}" if profile.repository else ""
         )
-    from diffusion import snapshot  # loads torch
-
     made = snapshot.find(folder / snapshot.FOLDER)
     if made is not None and made.complete:
-        return f"ready, quantised, {made.bytes / 1e9:.1f} GB of {model_store.size(folder) / 1e9:.1f} GB"
+        return f"ready, quantised, {amount(made.bytes)} of {amount(model_store.size(folder))}"
     if model_store.pulled(folder) is None:
-        return f"partly fetched, {model_store.size(folder) / 1e9:.1f} GB; `midfill model pull {name}` goes on"
-    return f"fetched, {model_store.size(folder) / 1e9:.1f} GB; it will be quantised at the first start"
+        return f"partly fetched, {amount(model_store.size(folder))}; `midfill model pull {name}` goes on"
+    return f"fetched, {amount(model_store.size(folder))}; it will be quantised at the first start"
 
 
 def _pull(options: argparse.Namespace, out: Console) -> None:
@@ -99,7 +99,7 @@ def _pull(options: argparse.Namespace, out: Console) -> None:
             folder = model_store.pull_folder(profile, Path(source).expanduser().resolve(), report)
         else:
             folder = model_store.pull_repository(profile, source, options.revision, report)
-    out.print(f"{profile.name} is in {folder}, {model_store.size(folder) / 1e9:.1f} GB")
+    out.print(f"{profile.name} is in {folder}, {amount(model_store.size(folder))}")
     out.print(f"next: midfill model use {options.name}")
 
 
@@ -120,8 +120,9 @@ def _quantize(options: argparse.Namespace, out: Console) -> None:
         raise EngineError(f"the profile {profile.name} says nothing of quantisation", "add [quantisation] to it")
     import torch
 
-    from diffusion import devices, loader, snapshot
+    from diffusion import devices, loader
 
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // 2))  # as the engine does: the machine is used for more
     chosen = devices.choose()
     folder = model_store.own_folder(profile)
     if options.anew:
@@ -132,16 +133,16 @@ def _quantize(options: argparse.Namespace, out: Console) -> None:
             lambda progress: report("quantising", progress.done, progress.total),
         )  # fmt: skip
     snapshot.verify(made)
-    out.print(f"{made.folder}, {made.bytes / 1e9:.1f} GB, made on {chosen}")
+    out.print(f"{made.folder}, {amount(made.bytes)}, made on {chosen}")
     if options.discard:
-        out.print(f"{model_store.discard_source(folder) / 1e9:.1f} GB of unquantised weights removed")
+        out.print(f"{amount(model_store.discard_source(folder))} of unquantised weights removed")
 
 
 def _remove(options: argparse.Namespace, out: Console) -> None:
     profile = load_profile(options.name)
     if profile.name == model_store.chosen():
         raise EngineError(f"{profile.name} is in use", "first choose another one: midfill model use embedded")
-    out.print(f"{model_store.remove(profile) / 1e9:.1f} GB removed")
+    out.print(f"{amount(model_store.remove(profile))} removed")
 
 
 def _info(options: argparse.Namespace, out: Console) -> None:
@@ -152,8 +153,6 @@ def _info(options: argparse.Namespace, out: Console) -> None:
     if record := model_store.pulled(profile.weights):
         out.print(f"source      {' at commit '.join(record.values())}")
     if profile.quantisation is not None:
-        from diffusion import snapshot
-
         made = snapshot.find(profile.weights / snapshot.FOLDER)
         out.print(f"quantised   {_words(profile.quantisation)}")
         if made is not None and made.complete:

@@ -1,8 +1,8 @@
 """A quantised model on disk: one safetensors part per shard of its checkpoint, and an index that says what they are.
 
 The index is written anew after every part, so that an interrupted conversion goes on where it was. Every part names its
-quantisation in its own metadata, too. A part is believed when its size and checksum are those of the index. Knows files
-and tensors; neither the model's class nor how weights are quantised.
+quantisation in its own metadata, too. A part is believed when its size and checksum are those of the index. Knows
+files; neither tensors nor what they are for.
 """
 
 from __future__ import annotations
@@ -14,13 +14,8 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
-
-import torch
-from safetensors import SafetensorError, safe_open
-from torch import Tensor
 
 from diffusion.api import EngineError
 from diffusion.quantisation import Quantisation
@@ -30,14 +25,6 @@ VERSION = 1
 
 FOLDER, INDEX = "snapshot", "snapshot.json"
 CHECKING_THREADS = 4
-ALIGNMENT = 64
-"""Bytes: what torch gives its own tensors."""
-
-DTYPES = {
-    torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16", torch.float8_e4m3fn: "F8_E4M3",
-    torch.uint8: "U8", torch.int8: "I8",
-}  # fmt: skip
-"""As safetensors calls them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,13 +92,8 @@ def begin(folder: Path, recipe: Recipe) -> Snapshot:
     return Snapshot(folder=folder, recipe=recipe.as_json(), parts=(), complete=False)
 
 
-def add(snapshot: Snapshot, shard: str, tensors: dict[str, Tensor]) -> Snapshot:
-    """Write one part and the index with it. Raises OSError."""
-    path = snapshot.folder / Path(shard).name
-    unfinished = path.with_suffix(".unfinished")
-    size, checksum = _write(unfinished, tensors, {"format": "pt", "midfill": json.dumps(snapshot.recipe)})
-    unfinished.replace(path)
-    part = Part(file=path.name, shard=shard, bytes=size, sha256=checksum)
+def add(snapshot: Snapshot, part: Part) -> Snapshot:
+    """Say that a part is there. Raises OSError."""
     return _written(dataclasses.replace(snapshot, parts=(*snapshot.parts, part)))
 
 
@@ -137,40 +119,6 @@ def verify(snapshot: Snapshot) -> None:
                 raise EngineError(f"{snapshot.folder / part.file} has a wrong checksum", hint, "model")
 
 
-def read(part: Path, device: torch.device) -> dict[str, Tensor]:
-    """The tensors of one part; on the CPU they are mapped from the file. Raises EngineError."""
-    try:
-        with safe_open(part, "pt") as file:
-            return {name: file.get_tensor(name).to(device) for name in file.keys()}  # noqa: SIM118  it is no dict
-    except (OSError, SafetensorError) as error:
-        raise EngineError(f"{part} cannot be read: {error}", "see `midfill model info`", "model") from error
-
-
-def _write(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> tuple[int, str]:
-    """A safetensors file, one tensor after the other; its size and checksum.
-
-    The library's own writer orders by dtype, which leaves large tensors at odd addresses when the file is mapped. Here
-    what is a multiple of ALIGNMENT comes first, and the header is filled up to one.
-    """
-    ordered = sorted(tensors, key=lambda name: (tensors[name].nbytes % ALIGNMENT != 0, -tensors[name].itemsize, name))
-    header: dict[str, Any] = {"__metadata__": metadata}
-    end = 0
-    for name in ordered:
-        tensor = tensors[name]
-        offsets = [end, end := end + tensor.nbytes]
-        header[name] = {"dtype": DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": offsets}
-    text = json.dumps(header).encode()
-    text += b" " * (-(8 + len(text)) % ALIGNMENT)
-    digest = hashlib.sha256()
-    with path.open("wb") as file:
-        for piece in chain((len(text).to_bytes(8, "little"), text), (_bytes(tensors[name]) for name in ordered)):
-            digest.update(piece)
-            file.write(piece)
-        file.flush()
-        os.fsync(file.fileno())
-    return 8 + len(text) + end, digest.hexdigest()
-
-
 def _written(snapshot: Snapshot) -> Snapshot:
     body = {"recipe": snapshot.recipe, "complete": snapshot.complete}
     body["parts"] = [dataclasses.asdict(part) for part in snapshot.parts]
@@ -181,11 +129,6 @@ def _written(snapshot: Snapshot) -> Snapshot:
         os.fsync(file.fileno())
     unfinished.replace(snapshot.folder / INDEX)
     return snapshot
-
-
-def _bytes(tensor: Tensor) -> Any:
-    """What lies in memory, without a copy where that is the CPU's."""
-    return tensor.cpu().contiguous().flatten().view(torch.uint8).numpy()
 
 
 def _checksum(path: Path) -> str:

@@ -25,7 +25,7 @@ WITHOUT_TORCH = (
     "diffusion/model_files.py", "diffusion/chat_layout.py", "diffusion/healing.py", "diffusion/alignment.py",
     *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "diffusion/remote").glob("[a-z]*.py"))),
     "diffusion/checkpoint.py", "diffusion/memory_plan.py", "diffusion/plan_report.py", "diffusion/quantisation.py",
-    "diffusion/hub.py", "diffusion/model_store.py", "diffusion/model_command.py",
+    "diffusion/hub.py", "diffusion/model_store.py", "diffusion/model_command.py", "diffusion/snapshot.py",
 )  # fmt: skip
 
 

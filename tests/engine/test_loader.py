@@ -14,7 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from diffusion import checkpoint, loader, quantise, snapshot
+from diffusion import checkpoint, loader, parts, quantise, snapshot
 from diffusion.api import EngineError, Progress
 from diffusion.experts import NAMES
 from diffusion.quantisation import Quantisation
@@ -92,7 +92,7 @@ def test_weights_on_the_cpu_are_mapped_from_the_snapshot(folder: Path) -> None:
         start = 8 + int.from_bytes(file.read(8), "little") + entry["data_offsets"][0]
         file.seek(start)
         file.write(bytes([packed.flatten()[0].item() ^ 255]))
-    changed = snapshot.read(part, CPU)["layers.0.experts.gate_up_proj.packed"].flatten()[0]
+    changed = parts.read(part, CPU)["layers.0.experts.gate_up_proj.packed"].flatten()[0]
     assert packed.flatten()[0] == changed
 
 
