@@ -1,8 +1,8 @@
 """From a prompt to candidate middles, for models that say the length themselves (native layout):
 
   1  an open canvas, all masked: one forward gives the distribution of the middle's length, and a first draft. Beside
-     it, in the same batch, one closed canvas per hint (a middle that may be right). Where a hint scores (step 3) as
-     well as the first drafts of the likeliest lengths, the fill is done
+     it, in the same batch, one closed canvas per hint (a middle that may be right). Where the model might begin as a
+     hint does, and the hint scores (step 3) as well as the first drafts of the likeliest lengths, the fill is done
   2  the likeliest lengths become closed canvases, shrunk to the width they need, and are denoised as one batch, with
      those of the hints as far as step 1 has confirmed them
   3  the encoder, a causal language model with the same weights, scores every middle, and every hint as it is, and the
@@ -131,13 +131,14 @@ def _one_canvas(
     pace_ms = (time.monotonic() - begun) * 1000
     yield Draft(ids=before.ids + opened.slot[: opened.lengths[0]], canvas=opened.canvas, slot=opened.slot)
     given = [Written(ids=hint.ids, length=len(hint.ids), decoder_score=hint.score) for hint in opened.hints]
-    if given and task.candidates == 1:
+    beginners = {before.ids + hint.ids for hint in opened.hints if hint.begins}
+    if beginners and task.candidates == 1:
         first = [
             Written(ids=opened.slot[:length], length=length, decoder_score=sum(opened.slot_log_p[:length]))
             for length in opened.lengths[:FIRST_DRAFTS]
         ]
         middles = _scored([*given, *first], task, before, opened, desk)
-        if middles[0].ids in {before.ids + one.ids for one in given}:
+        if middles[0].ids in beginners:
             return middles, "stop"
     denoised, finish = yield from _denoised(task, before, opened, desk, limits, pace_ms)
     if finish == "deadline":  # Scoring takes its time too.
@@ -169,13 +170,14 @@ def _denoised(
     task: Task, before: Middle, opened: Opened, desk: Desk, limits: Limits, pace_ms: float
 ) -> Generator[Draft, None, tuple[list[Written], Finish]]:
     """Step 2: what becomes of the likeliest lengths and of the hints. Canvases that were given up are left out."""
-    longest = max((*opened.lengths, *(len(hint.ids) for hint in opened.hints)))
-    width = next(width for width in (*desk.profile.layout.widths, task.width) if width > longest or width == task.width)
+    hints = [hint for hint in opened.hints if hint.begins]
+    lengths = [*opened.lengths, *(len(hint.ids) for hint in hints)]
+    widths = (*desk.profile.layout.widths, task.width)
+    width = next(width for width in widths if width > max(lengths) or width == task.width)
     closed = [closed_canvas(opened.canvas, length, width) for length in opened.lengths]
-    closed += [hint.canvas(closed_canvas(opened.canvas, len(hint.ids), width)) for hint in opened.hints]
-    lengths = [*opened.lengths, *(len(hint.ids) for hint in opened.hints)]
-    carried = [0.0] * len(opened.lengths) + [hint.confirmed_score for hint in opened.hints]
-    hints = [_aligned(opened.hints, length) for length in opened.lengths] + [hint.ids for hint in opened.hints]
+    closed += [hint.canvas(closed_canvas(opened.canvas, len(hint.ids), width)) for hint in hints]
+    carried = [0.0] * len(opened.lengths) + [hint.confirmed_score for hint in hints]
+    expected = [_aligned(opened.hints, length) for length in opened.lengths] + [hint.ids for hint in hints]
     finish: Finish = "stop"
     log_p = promise = (0.0,) * len(closed)
     for step in denoise(
@@ -188,7 +190,7 @@ def _denoised(
         specials=desk.profile.specials,
         seed=task.seed,
         limits=limits,
-        hints=hints,
+        hints=expected,
         priors=[opened.log_p(length) + score for length, score in zip(lengths, carried, strict=True)],
         keep=task.candidates,
         pace_ms=pace_ms,

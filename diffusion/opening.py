@@ -21,6 +21,10 @@ from diffusion.model import ResidentModel
 from diffusion.profiles import Calibration, ModelProfile
 from diffusion.samplers import BANNED, propose
 
+BEGIN_MARGIN = 2.0
+"""Nats. A hint whose first id is so much less likely than the likeliest one is no more than a candidate: most often the
+author is still in the middle of a word."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
@@ -62,9 +66,11 @@ class Desk:
 
 @dataclass(frozen=True, kw_only=True)
 class Hint:
-    """A middle that may be right, and per position whether the model would write it there and its log probability."""
+    """A middle that may be right, and per position whether the model would write it there and its log probability.
+    `begins`: its first id is not much less likely than any other, whatever the length."""
 
     ids: tuple[int, ...]
+    begins: bool
     agreed: tuple[bool, ...]
     log_p: tuple[float, ...]
 
@@ -143,9 +149,11 @@ def opened(task: Task, desk: Desk) -> Opened:
     else:
         sampler, shortest = desk.profile.sampler, int(task.prompt.starts_line)
         chosen = likeliest(probabilities, sampler.lengths, task.candidates, sampler.length_mass, shortest)
-    slot_log_p, likeliest_ids = task.rules.apply(raw, first).log_softmax(-1).max(-1)
+    allowed = task.rules.apply(raw, first).log_softmax(-1)
+    slot_log_p, likeliest_ids = allowed.max(-1)
+    begins = allowed[0] >= slot_log_p[0] - BEGIN_MARGIN  # (V,)
     checked = [
-        _checked(hint, task.rules.apply(model.logits(row[: len(hint)]), first[: len(hint)]), model)
+        _checked(hint, task.rules.apply(model.logits(row[: len(hint)]), first[: len(hint)]), begins, model)
         for hint, row in zip(task.hints, hidden[1:], strict=True)
     ]
     return Opened(
@@ -158,12 +166,13 @@ def opened(task: Task, desk: Desk) -> Opened:
     )
 
 
-def _checked(hint: tuple[int, ...], logits: Tensor, model: ResidentModel) -> Hint:
+def _checked(hint: tuple[int, ...], logits: Tensor, begins: Tensor, model: ResidentModel) -> Hint:
     """What the model says of a hint on a canvas of its length that shows nothing of it; logits (L, V)."""
     ids = model.tensor([hint])[0]
     proposed = propose(logits, 0.0, None, ids)
     return Hint(
         ids=hint,
+        begins=bool(begins[hint[0]]),
         agreed=tuple((proposed.ids == ids).tolist()),
         log_p=tuple(proposed.hint_log_p.double().tolist()),
     )
