@@ -193,6 +193,8 @@ def closers_taken_over(text: str, request: FillRequest) -> int:
             return len(rest.rstrip())
     elif rest.strip() and not rest.strip(" \t;,") and compact(text.split("\n", 1)[0]).endswith(compact(rest)):
         return len(rest.rstrip())  # The line's end stands in the text, and more lines after it.
+    if before_cursor(request).quote and _ends_code_in_string(text, rest):
+        return len(rest.rstrip())
     taken = last = 0
     for at, closer in redundant:
         gap = len(rest) - taken - len(rest[taken:].lstrip())
@@ -207,3 +209,11 @@ def closers_taken_over(text: str, request: FillRequest) -> int:
             break
         taken += 1
     return taken
+
+
+def _ends_code_in_string(text: str, rest: str) -> bool:
+    """Whether the text ends the code in a string, goes on with the string and ends that, too: all that is left."""
+    ends = compact(rest)
+    letters = iter(compact(text))
+    in_order = ends[:1] == "}" and follows(rest) == "closers" and all(closer in letters for closer in ends)
+    return in_order and len(ends) > 1 and next(letters, None) is None

@@ -119,11 +119,11 @@ def _python_owner(body: str, request: FillRequest) -> re.Pattern[str] | None:
 def _level_of_owner(request: FillRequest, width: int, owner: re.Pattern[str]) -> int | None:
     """The indentation of the line that the text belongs to, if the cursor stands in the body below that line."""
     above = previous_line(request)
-    if indent_of(above) < width:
-        owns = opens_block(above, request.language) and owner.match(above.strip())
-        return indent_of(above) if owns else None
+    if indent_of(above) < width and opens_block(above, request.language):
+        return indent_of(above) if owner.match(above.strip()) else None
     if indent_of(above) > width:
         return None  # The cursor has been moved outwards already.
+    width = indent_of(above)
     for line in reversed(lines_of(request.prefix)):
         if line.strip() and indent_of(line) < width:
             width = indent_of(line)
