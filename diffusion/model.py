@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
-from diffusion import attention, checkpoint, devices, loader, memory_plan
+from diffusion import attention, checkpoint, devices, memory_plan
 from diffusion.api import EngineError, Progress
 from diffusion.devices import Device
 from diffusion.experts import NO_EXPERTS
@@ -153,6 +153,8 @@ def _load_quantised(
     text = checkpoint.read_config(profile.weights / checkpoint.CONFIG)["text_config"]
     most, tokens = most_positions(profile), profile.layout.encoder
     memory_plan.refuse_beyond(text, how, free=chosen.free, positions=most, tokens=tokens)
+    from diffusion import loader  # brings quanto along, a quarter of a second that a small model can do without
+
     model = loader.load(profile.weights, how, chosen.device, torch.bfloat16, on_progress)
     return ResidentModel(model, chosen.device, torch.bfloat16, str(chosen))
 
