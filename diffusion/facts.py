@@ -62,6 +62,7 @@ def _profile(name: str) -> dict[str, Any]:
         "title": profile.title,
         "weights": str(profile.weights),
         "bytes": sum(file.stat().st_size for file in files if file.is_file()),
+        "repository": profile.repository,
         "missing": [file.name for file in files if not file.is_file()],
     }
 

@@ -83,13 +83,13 @@ def existing(folder: Path, how: Quantisation, dtype: torch.dtype) -> Snapshot | 
     found = snapshot.find(folder / snapshot.FOLDER)
     if found is None or not found.complete:
         return None
-    if any((folder / name).is_file() for name in (checkpoints.INDEX, checkpoints.SINGLE)):
+    try:
         recipe = _recipe(checkpoints.read(folder), how, dtype).as_json()
-    else:  # the shards have been removed to save space
+    except EngineError:  # shards that have been removed to save space, or part of them
         recipe = _recipe_like(found, how, dtype)
         if found.recipe != recipe:
             hint = "get the checkpoint again with `midfill model pull`"
-            raise EngineError(f"{found.folder} was quantised in another way: {found.recipe}", hint, "model")
+            raise EngineError(f"{found.folder} was quantised in another way: {found.recipe}", hint, "model") from None
     return found if found.recipe == recipe else None
 
 

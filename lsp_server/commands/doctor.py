@@ -140,7 +140,8 @@ def _model(profile: str) -> Iterator[Check]:
         return
     if model["missing"]:
         value = f"missing in {model['weights']}: {', '.join(model['missing'])}"
-        yield Check(name="weights", verdict="fail", value=value, hint="install midfill again, or train: midfill train")
+        hint = f"midfill model pull {model['name']}" if model.get("repository") else "install midfill again, or train"
+        yield Check(name="weights", verdict="fail", value=value, hint=hint)
     else:
         yield Check(name="weights", value=f"{model['weights']}, {model['bytes'] / 1e6:.1f} MB")
 

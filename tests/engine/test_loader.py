@@ -155,6 +155,15 @@ def test_an_interrupted_conversion_goes_on(folder: Path, monkeypatch: pytest.Mon
     torch.testing.assert_close(small_moe.logits(load(folder), IDS, CANVAS), resumed)
 
 
+def test_a_snapshot_needs_its_checkpoint_no_more(folder: Path) -> None:
+    """Some or all shards may go; another quantisation then cannot be had."""
+    expected = small_moe.logits(load(folder), IDS, CANVAS)
+    shard(folder).unlink()
+    torch.testing.assert_close(small_moe.logits(load(folder), IDS, CANVAS), expected)
+    with pytest.raises(EngineError, match="was quantised in another way"):
+        load(folder, Quantisation(linears="int4"))
+
+
 def test_another_quantisation_is_made_anew(folder: Path) -> None:
     load(folder)
     model = load(folder, Quantisation(linears="int4", group=32))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -132,6 +133,15 @@ def test_the_published_model_fits_into_24_gb() -> None:
     assert plan.cache == 25 * 8192 + 5 * 4096
     assert plan.weights < 15.5e9
     memory_plan.refuse_beyond(PUBLISHED, HOW, free=24e9, positions=5 * 64, tokens=6144)
+
+
+def test_the_plan_counts_what_the_class_has() -> None:
+    """All weights of the published shape, built without memory: not one is forgotten, none is counted twice."""
+    body = small_moe.config(layer_types=None, **PUBLISHED)
+    shapes = loader.wanted_shapes(loader.skeleton(body, torch.device("meta")))
+    plan = memory_plan.plan(PUBLISHED, None)
+    assert plan.weights == pytest.approx(2 * sum(math.prod(shape) for shape in shapes.values()), rel=1e-5)
+    assert plan.experts == 2 * sum(math.prod(shape) for name, shape in shapes.items() if ".experts." in name)
 
 
 def test_what_does_not_fit_is_refused_with_numbers_and_alternatives() -> None:

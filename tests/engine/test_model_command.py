@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import os
 import shutil
+import subprocess
+import sys
 import time
 import tomllib
 from collections.abc import Iterator
@@ -126,6 +129,22 @@ def test_an_interrupted_pull_goes_on(server: Hub, monkeypatch: pytest.MonkeyPatc
     server.asked.clear()
     assert midfill_model("pull", NAME) == 0
     assert not server.asked, "what is there is not fetched again"
+
+
+@pytest.mark.slow
+def test_the_command_finds_the_hub_that_the_environment_names(repository: Path, home: Path) -> None:
+    """A whole process, as a user starts it, cut off and started again."""
+    with hub_server.serving(repository) as served:
+        environment = os.environ | {"HF_ENDPOINT": served.url, "HF_HUB_DISABLE_XET": "1"}
+        command = [sys.executable, "-I", "-m", "lsp_server", "model", "pull", "s"]
+        served.quota = 600_000
+        cut = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert cut.returncode == 1 and "midfill: " in cut.stderr and "Traceback" not in cut.stderr
+        served.quota = math.inf
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "next: midfill model use s" in done.stdout and "checking model-0" in done.stderr
+    checkpoint.read(folder_of_model())
 
 
 def test_a_pull_that_was_killed_goes_on(server: Hub) -> None:
