@@ -100,7 +100,8 @@ def denoise(
     `hints`: per canvas ids that are expected, -1 where none is; where the model finds one nearly as likely as its own
     proposal, it is accepted at once. `priors`: per canvas its log probability before the first step, in nats. Canvases
     that promise `sampler.margin` nats less than the best one are given up, but `keep` of them stay (None: all).
-    `pace_ms`: what a step may take, for the first one: the loop ends where the next step would miss the deadline.
+    `pace_ms`: what a step may take, for the first one: a step behind which no other fits before the deadline is the
+    last.
     Raises Cancelled between two steps when nobody waits any more.
     """
     limits = limits or Limits()
@@ -123,9 +124,9 @@ def denoise(
     previous: Tensor | None = None
     for step in range(steps):
         begun = time.monotonic()
-        late = limits.late(pace_ms)
-        if not active.any() or (late and step):
+        if not active.any():
             break
+        late = limits.late(2 * pace_ms)  # Would the step after this one miss the deadline? Then this one is the last.
         last = step == steps - 1 or late
         rows = active.nonzero()[:, 0]
         marks = free[rows]

@@ -85,6 +85,18 @@ def test_a_past_deadline_still_gives_a_whole_draft(tiny: Tiny) -> None:
     assert only.finish == "deadline" and not any(any(canvas.free) for canvas in only.canvases)
 
 
+def test_a_deadline_that_comes_in_the_middle_leaves_no_position_open(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A near_deadline: the third question is answered with yes, whatever the clock says."""
+    asked = iter([False, False, True])
+    monkeypatch.setattr(Limits, "late", lambda self, ahead_ms=0.0: next(asked))
+    steps = run(tiny, ABSORBING)
+    assert [step.finish for step in steps] == [None, None, "deadline"]
+    assert not any(any(canvas.free) for canvas in steps[-1].canvases)
+    assert all(tiny.profile.tokens["mask"] not in canvas.middle for canvas in steps[-1].canvases)
+
+
 def test_a_cancelled_loop_ends_between_two_steps(tiny: Tiny) -> None:
     asked = iter([False, False, True])
     seen = []

@@ -19,13 +19,12 @@ async def decisions(client: Client) -> list[dict[str, Any]]:
 
 
 async def fetched_ahead(client: Client) -> dict[str, Any]:
-    """The decision on what was fetched ahead, once the engine has been at work twice."""
-    states = ["busy", "ready", "busy", "ready"]
-    await client.notification(
-        "midfill/status", lambda _: [told["state"] for told in client.all("midfill/status")][-len(states) :] == states
-    )
-    found = [decision for decision in await decisions(client) if decision["outcome"] == "prefetched"]
-    return found[0]
+    """The decision on what was fetched ahead; each question gives the server time to make it."""
+    for _ in range(1000):
+        for decision in await decisions(client):
+            if decision["outcome"] == "prefetched":
+                return decision
+    raise AssertionError("nothing was fetched ahead")
 
 
 async def test_3_a_storm_of_keystrokes_costs_a_bounded_number_of_forwards() -> None:
