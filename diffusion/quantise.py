@@ -32,6 +32,8 @@ LINEAR = re.compile(
     r"(layers\.\d+\.(self_attn\.[qkvo]_proj|mlp\.(gate|up|down)_proj)|self_conditioning\.(gate|up|down)_proj)\.weight"
 )
 EXPERT = re.compile(r"layers\.\d+\.experts\.(gate_up|down)_proj")
+ALIGNED = 64
+"""Bytes; rows of 8-bit weights are a multiple of it, or stay unpacked."""
 QTYPES = {"int8": "qint8", "int4": "qint4", "float8": "qfloat8_e4m3fn"}
 
 
@@ -111,9 +113,11 @@ def _tensor(shape: torch.Size, name: str, parts: Mapping[str, Tensor], how: Quan
     qtype, missing = qtypes[QTYPES[how.linears]], list[str]()
     more = {"qtype": qtype, "axis": 0, "size": shape, "stride": (shape[1], 1), "missing_keys": missing}
     if qtype.bits == 8:
-        # torch's product with 8-bit weights on the CPU reads from aligned addresses only, and does not look.
-        parts = {key: part if part.data_ptr() % 64 == 0 else part.clone() for key, part in parts.items()}
+        # torch's product with 8-bit weights on the CPU reads aligned vectors without a look, and crashes.
+        parts = {key: part if part.data_ptr() % ALIGNED == 0 else part.clone() for key, part in parts.items()}
         tensor = WeightQBytesTensor.load_from_state_dict(dict(parts), f"{name}.", activation_qtype=None, **more)
+        if not missing and shape[1] % ALIGNED and tensor.device.type == "cpu":
+            return tensor.dequantize()
     else:
         group = group_for(shape[1], LINEAR_GROUP) or None
         tensor = WeightQBitsTensor.load_from_state_dict(dict(parts), f"{name}.", group_size=group, **more)

@@ -150,6 +150,22 @@ def test_rows_of_zeros_stay_zero(linears: str) -> None:
     assert out.isfinite().all() and out[5] == 0 and out[6] != 0
 
 
+@pytest.mark.parametrize("inputs", [36, 80, 100, 128])
+def test_rows_that_are_not_aligned(inputs: int) -> None:
+    """torch's own product crashes the process with 36 inputs, and with mapped weights at an odd address."""
+    how, name = Quantisation(), "self_conditioning.up_proj.weight"
+    weight = torch.randn(50, inputs, generator=torch.Generator().manual_seed(0))
+    parts = quantise.quantise(name, weight, how, torch.bfloat16)
+    shifted = {key: torch.cat((part.flatten()[:1], part.flatten()))[1:].view(part.shape) for key, part in parts.items()}
+    decoder = nn.Module()
+    decoder.self_conditioning = nn.ModuleDict({"up_proj": nn.Linear(inputs, 50, bias=False)})
+    quantise.place(decoder, name, shifted, how)
+    rows = torch.randn(5, inputs, generator=torch.Generator().manual_seed(1))
+    with torch.inference_mode():
+        out = decoder.self_conditioning["up_proj"](rows.bfloat16())
+    assert small_moe.error(out, rows @ weight.T) < 0.02
+
+
 def test_a_shape_that_cannot_be_packed_is_named() -> None:
     with pytest.raises(EngineError, match=r"layers\.1\.experts\.down_proj with 24 inputs"):
         quantise.quantise("layers.1.experts.down_proj", torch.ones(2, 8, 24), Quantisation(), torch.float32)
