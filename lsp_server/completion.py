@@ -7,6 +7,7 @@ the journal, never an exception.
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Callable
 from contextlib import aclosing
@@ -39,7 +40,7 @@ EXPLICIT_PATIENCE = 4
 @dataclass(frozen=True, kw_only=True)
 class Ask:
     """One request of an editor: a document as it was then, an offset in code points, and what was around it. `ahead`:
-    nobody has asked yet, but somebody will."""
+    nobody has asked yet, but somebody will. `settings`: those of the document, if it has such."""
 
     id: str
     document: Document
@@ -49,6 +50,7 @@ class Ask:
     explicit: bool = False
     ahead: bool = False
     selected: Selected | None = None
+    settings: Settings | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +137,7 @@ class Completer:
 
     def _unwanted(self, ask: Ask) -> Offer | None:
         """Why nothing may be offered here, if that is so."""
-        if reason := gates.document(self.settings, ask.document.language, ask.path, explicit=ask.explicit):
+        if reason := gates.document(self._settings(ask), ask.document.language, ask.path, explicit=ask.explicit):
             return Offer(reason=reason, gate="settings")
         if ask.around.refusal:
             return Offer(reason=ask.around.refusal, gate="file")
@@ -146,7 +148,7 @@ class Completer:
 
     async def _offer_at(self, ask: Ask, text: str, offset: int) -> Offer:
         """From the cache or from a generation, of which a document has one at most: the newest request wins."""
-        uri, seen = ask.document.uri, window(text, offset, self._budget())
+        uri, seen = ask.document.uri, window(text, offset, self._budget(ask))
         place = Place(uri=uri, offset=offset, prefix=seen.prefix, suffix=seen.suffix)
         if found := self.cache.find(place, explicit=ask.explicit):
             self._turns.stop(uri)
@@ -159,7 +161,8 @@ class Completer:
 
     async def _generate(self, ask: Ask, text: str, place: Place) -> Offer:
         if not ask.explicit and not ask.ahead:
-            await self.debounce.pause(most_ms=self.settings.debounce_ms, client_ms=self.settings.client_debounce_ms)
+            settings = self._settings(ask)
+            await self.debounce.pause(most_ms=settings.debounce_ms, client_ms=settings.client_debounce_ms)
         if not self.is_current(ask.document):
             return OUTDATED
         request = self._request(ask, text, place)
@@ -179,7 +182,7 @@ class Completer:
 
     def _request(self, ask: Ask, text: str, place: Place) -> FillRequest | Nothing:
         """What the engine is asked: the place in its context, and what is left of earlier answers there."""
-        budget = self._budget()
+        settings, budget = self._settings(ask), self._budget(ask)
         lead = budget.lead(ask.around)
         request = build_request(
             self._syntaxes.of(place.uri, lead + text, ask.document.language, ask.path),
@@ -189,13 +192,13 @@ class Completer:
             budget=budget,
             around=ask.around,
             chooser=self.chooser,
-            gate=partial(gates.place, comments=self.settings.comments, strings=self.settings.strings),
+            gate=partial(gates.place, comments=settings.comments, strings=settings.strings),
             explicit=ask.explicit,
             request_id=ask.id,
             client=self.client,
             n=EXPLICIT_CANDIDATES if ask.explicit else 1,
-            deadline_ms=self.settings.deadline_ms * (EXPLICIT_PATIENCE if ask.explicit else 1),
-            drafts=self.settings.drafts and not ask.ahead,
+            deadline_ms=settings.deadline_ms * (EXPLICIT_PATIENCE if ask.explicit else 1),
+            drafts=settings.drafts and not ask.ahead,
         )
         if isinstance(request, Nothing):
             return request
@@ -222,7 +225,7 @@ class Completer:
         """The candidates that are fit to be shown, best first, without doubles."""
         insertions: dict[str, Insertion] = {}
         refused = Offer(reason="the model has nothing to say here", gate="model")
-        least = self.settings.min_confidence
+        least = self._settings(ask).min_confidence
         for candidate in result.candidates:
             sure = candidate.confidence
             if not ask.explicit and sure is not None and sure < least:
@@ -233,7 +236,8 @@ class Completer:
             if isinstance(made, filters.Rejected):
                 refused = Offer(reason=f"filtered: {made.reason}", filter=made.filter, confidence=sure)
                 continue
-            insertions.setdefault(made.applied(request.prefix, request.suffix), made)
+            applied = made.applied(request.prefix, request.suffix)
+            insertions.setdefault(applied, replace(made, id=secrets.token_hex(8)))
         if not insertions:
             return refused
         return Offer(
@@ -243,8 +247,11 @@ class Completer:
             confidence=next(iter(insertions.values())).confidence,
         )
 
-    def _budget(self) -> Budget:
-        settings = self.settings
+    def _settings(self, ask: Ask) -> Settings:
+        return ask.settings or self.settings
+
+    def _budget(self, ask: Ask) -> Budget:
+        settings = self._settings(ask)
         return Budget(
             prefix_chars=settings.prefix_chars,
             suffix_chars=settings.suffix_chars,

@@ -12,6 +12,9 @@ from lsprotocol import types
 from lsp_server.documents import Document, Encoding, Position, units
 from lsp_server.insertion import Insertion
 
+ACCEPTED = "midfill.accepted"
+"""The command that clients run when an item has been accepted."""
+
 _WORD_END = re.compile(r"\w*\Z")
 
 
@@ -48,7 +51,7 @@ def inline_item(
 ) -> types.InlineCompletionItem:
     """An item with an explicit single-line range: Neovim 0.12.0 fails on an item without one."""
     span = line_range(document, offset, insertion.before, insertion.after, encoding)
-    return types.InlineCompletionItem(insert_text=insertion.text, range=span)
+    return types.InlineCompletionItem(insert_text=insertion.text, range=span, command=_command(insertion))
 
 
 def popup_item(document: Document, offset: int, insertion: Insertion, encoding: Encoding) -> types.CompletionItem:
@@ -76,4 +79,17 @@ def popup_item(document: Document, offset: int, insertion: Insertion, encoding: 
         insert_text_format=types.InsertTextFormat.PlainText,
         insert_text_mode=types.InsertTextMode.AsIs,
         text_edit=types.TextEdit(line_range(document, offset, before, insertion.after, encoding), new_text),
+        command=_command(insertion),
     )
+
+
+def workspace_edit(document: Document, offset: int, insertion: Insertion, encoding: Encoding) -> types.WorkspaceEdit:
+    """The insertion as an edit of this version of the document."""
+    span = line_range(document, offset, insertion.before, insertion.after, encoding)
+    identifier = types.OptionalVersionedTextDocumentIdentifier(uri=document.uri, version=document.version)
+    change = types.TextDocumentEdit(identifier, [types.TextEdit(span, insertion.text)])
+    return types.WorkspaceEdit(document_changes=[change])
+
+
+def _command(insertion: Insertion) -> types.Command:
+    return types.Command(title="accepted", command=ACCEPTED, arguments=[insertion.id])

@@ -182,6 +182,11 @@ class EngineClient:
                     raise EngineError(message, hint, "unavailable")
                 await asyncio.sleep(0.02)
 
+    async def end(self) -> None:
+        """The same, where there is one. Raises EngineError."""
+        if await self.running():
+            await self.stop()
+
     async def close(self) -> None:
         """Nothing is held between requests. The engine stays for others, and ends when it has been idle."""
 

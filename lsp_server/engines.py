@@ -27,10 +27,15 @@ class WatchedEngine(Engine, Protocol):
         """Change after how long without clients it ends. Raises EngineError."""
         ...
 
+    async def end(self) -> None:
+        """End the process, after the request that runs; the next request starts another. Raises EngineError."""
+        ...
 
-def make_engine(spec: str, idle: float | None = None, client: str = "") -> WatchedEngine:
-    """`auto`: the engine process of this machine, which ends after `idle` seconds without clients (0: never; None: as
-    it is) and keeps things for `client` as long as its lease lasts. `scripted:FILE`: answers from a file.
+
+def make_engine(spec: str, idle: float | None = None, client: str = "", profile: str = "") -> WatchedEngine:
+    """`auto`: the engine process of this machine for `profile` ("": the user's choice), which ends after `idle` seconds
+    without clients (0: never; None: as it is) and keeps things for `client` as long as its lease lasts.
+    `scripted:FILE`: answers from a file.
 
     Raises UsageError for any other name and EngineError for a script that cannot be used."""
     if spec.startswith(SCRIPTED):
@@ -41,4 +46,4 @@ def make_engine(spec: str, idle: float | None = None, client: str = "") -> Watch
         raise UsageError(f"unknown engine {spec!r}", f"{AUTO}, or {SCRIPTED}FILE")
     from lsp_server.engine_client import EngineClient
 
-    return EngineClient(client=client, idle=idle)
+    return EngineClient(profile, client=client, idle=idle)

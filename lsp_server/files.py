@@ -43,10 +43,12 @@ class Cell:
 @dataclass(kw_only=True)
 class Files:
     """All documents of one editor. `folders`: URIs of the workspace folders, now. `max_chars`: how large a document may
-    be, now. `changed` is told of every new version, `gone` of documents that have been closed or have another name."""
+    be, now. `opened` is told of every new document, `changed` of every new version, `gone` of documents that have been
+    closed or have another name."""
 
     folders: Callable[[], Iterable[str]] = tuple
     max_chars: Callable[[], int] = lambda: 1_000_000
+    opened: Callable[[str], None] = lambda uri: None
     changed: Callable[[Document], None] = lambda document: None
     gone: Callable[[str], None] = lambda uri: None
     documents: dict[str, Document] = field(default_factory=dict)
@@ -70,6 +72,7 @@ class Files:
             self.history.renamed(uri, document.uri)
         self.documents[document.uri] = document
         self._view(document.uri)
+        self.opened(document.uri)
 
     def change(self, document: Document) -> None:
         """`document` is the new version of one that is open."""
@@ -111,6 +114,7 @@ class Files:
                 if now not in self.documents:
                     self.documents[now] = replace(document, uri=now)
                     self._view(now)
+                    self.opened(now)
             elif closed and now not in self.documents:
                 self._closed[now] = replace(closed, uri=now)
 

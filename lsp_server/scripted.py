@@ -7,8 +7,9 @@ Knows the engine interface and the file format. Entries without "after" are used
 
 Keys of an entry: `fill` (text, or a list of texts: several candidates), `confidence`, `replace_before`, `delay_ms`
 (before the answer, shared out between the drafts), `drafts` (texts), `error` (text or {code, message, hint}),
-`none` (true: an answer without a candidate). An entry {"log": FILE} is no answer: every request is appended to FILE as
-a line of JSON.
+`none` (true: an answer without a candidate). Two kinds of entries are no answers: {"log": FILE}, every request is
+appended to FILE as a line of JSON; {"statuses": [{"state": "loading", "progress": {"done": 1, "total": 4}} ...]}, what
+the engine says of itself before it is ready.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from diffusion.api import (
     FillRequest,
     Result,
     Status,
+    parse_status,
     to_json,
 )
 
@@ -54,8 +56,8 @@ class Entry:
 class ScriptedEngine:
     """Implements `diffusion.api.Engine`. `asked` keeps every request, `running` counts the fills under way."""
 
-    def __init__(self, entries: tuple[Entry, ...], log: Path | None = None) -> None:
-        self._log = log
+    def __init__(self, entries: tuple[Entry, ...], log: Path | None = None, statuses: tuple[Status, ...] = ()) -> None:
+        self._log, self._statuses = log, statuses
         self._reusable = tuple(entry for entry in entries if entry.after is not None)
         self._in_order = [entry for entry in entries if entry.after is None]
         self.asked: list[FillRequest] = []
@@ -89,12 +91,17 @@ class ScriptedEngine:
         return Status(state="ready", model=MODEL, requests=len(self.asked))
 
     async def events(self) -> AsyncIterator[Status]:
-        """The status now; it does not change any more."""
+        """The statuses of the script, then the one that does not change any more."""
+        for status in self._statuses:
+            yield status
         yield await self.status()
         await asyncio.Event().wait()
 
     async def set_idle(self, seconds: float) -> None:
         """It ends with its server."""
+
+    async def end(self) -> None:
+        """The next one says the same."""
 
     async def close(self) -> None:
         return None
@@ -118,15 +125,16 @@ def load(path: Path) -> ScriptedEngine:
         raise EngineError(f"the script {path} is no JSON: {error}", "it must hold a list of entries") from None
     if not isinstance(body, list):
         raise EngineError(f"the script {path} must hold a JSON list", 'for example [{"fill": "1)"}]')
-    logs = [item["log"] for item in body if _is_log(item)]
-    answers = [
-        _entry(item, f"entry {number} of {path}") for number, item in enumerate(body, start=1) if not _is_log(item)
-    ]
-    return ScriptedEngine(tuple(answers), Path(logs[-1]) if logs else None)
-
-
-def _is_log(body: Any) -> bool:
-    return isinstance(body, dict) and isinstance(body.get("log"), str)
+    log: Path | None = None
+    answers, statuses = [], []
+    for number, item in enumerate(body, start=1):
+        if isinstance(item, dict) and isinstance(item.get("log"), str):
+            log = Path(item["log"])
+        elif isinstance(item, dict) and isinstance(item.get("statuses"), list):
+            statuses += [parse_status({"model": MODEL} | status) for status in item["statuses"]]
+        else:
+            answers.append(_entry(item, f"entry {number} of {path}"))
+    return ScriptedEngine(tuple(answers), log, tuple(statuses))
 
 
 def _entry(body: Any, where: str) -> Entry:

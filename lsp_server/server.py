@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 import uuid
+from collections.abc import Coroutine
 from importlib.metadata import version
 from typing import Any
 
@@ -18,12 +19,28 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from diffusion.api import DISTRIBUTION, EngineError
+from lsp_server import convert
+from lsp_server.chosen_model import DEFAULT_PROFILE
 from lsp_server.completion import Completer
 from lsp_server.documents import Document
 from lsp_server.engines import AUTO, WatchedEngine, make_engine
-from lsp_server.features import accepting, completion, configuration, inline_completion, notebook, status, workspace
+from lsp_server.features import (
+    accepting,
+    commands,
+    completion,
+    configuration,
+    counting,
+    inline_completion,
+    notebook,
+    status,
+    why,
+    workspace,
+)
+from lsp_server.journal import as_line, journal_file
 from lsp_server.protocol import Protocol, converter
 from lsp_server.settings import Settings
+from lsp_server.sources import Sources
+from lsp_server.statistics import Counts, statistics_file
 from lsp_server.transport import Framer, Messages, Writer, pump
 from lsp_server.usage import Parser
 
@@ -36,9 +53,18 @@ HANDLERS: tuple[tuple[str, Any, Any], ...] = (
     (types.TEXT_DOCUMENT_DID_SAVE, workspace.did_save, None),
     (types.WORKSPACE_DID_RENAME_FILES, workspace.did_rename, workspace.RENAMES),
     (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, workspace.folders_changed, None),
-    ("midfill/why", status.why, None),
+    ("midfill/why", why.why, None),
+    ("midfill/status", status.status, None),
+    ("textDocument/didShowCompletion", counting.shown, None),
+    ("textDocument/didPartiallyAcceptCompletion", counting.accepted_part, None),
 )
-COMMANDS: tuple[tuple[str, Any], ...] = (("midfill.why", status.why_command),)
+COMMANDS: tuple[tuple[str, Any], ...] = (
+    ("midfill.why", why.why_command),
+    ("midfill.toggle", commands.toggle),
+    ("midfill.restart", commands.restart),
+    ("midfill.trigger", commands.trigger),
+    (convert.ACCEPTED, counting.accepted),
+)
 
 PARENT_SECONDS = 1.0
 """How often to look whether the editor is still there."""
@@ -62,8 +88,11 @@ class Server(LanguageServer):
         self.files = self.protocol.files
         self.files.folders = lambda: (*self.protocol.workspace.folders, self.protocol.workspace.root_uri or "")
         self.files.max_chars = lambda: self.settings.max_file_chars
+        self.files.opened = lambda uri: configuration.opened(self, uri)
         self.files.changed = lambda document: accepting.changed(self, document)
-        self.files.gone = lambda uri: self.completer.forget(uri)
+        self.files.gone = self._forget
+        self.sources = Sources()
+        self.unasked: list[str] = []
         self.reporter = status.Reporter(server=self)
         self._engine_spec = engine
         self._engine: WatchedEngine | None = None
@@ -73,8 +102,11 @@ class Server(LanguageServer):
             is_current=self._is_current,
             client=uuid.uuid4().hex,
         )
+        self._records = journal_file(), statistics_file()
+        self.completer.journal.record = lambda decision: self._records[0].add(as_line(decision))
+        self.counts = Counts(record=self._records[1].add)
         self._messages: Messages = asyncio.Queue()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         for method, handler, options in HANDLERS:
             self.feature(method, options)(handler)
         for name, command in COMMANDS:
@@ -85,8 +117,23 @@ class Server(LanguageServer):
         if self._engine is None:
             minutes = self.settings.engine_idle_minutes
             asked = minutes != Settings().engine_idle_minutes  # else what `midfill engine start --idle` said holds
-            self._engine = make_engine(self._engine_spec, minutes * 60 if asked else None, self.completer.client)
+            idle = minutes * 60 if asked else None
+            self._engine = make_engine(self._engine_spec, idle, self.completer.client, self.settings.model)
+            self.completer.profile = self.settings.model or DEFAULT_PROFILE
         return self._engine
+
+    async def new_engine(self, *, stop: bool) -> None:
+        """Have done with the engine, `stop` ends its process, and go on with another. Raises EngineError."""
+        engine, self._engine = self._engine, None
+        self.reporter.release()
+        self.completer.cache.clear()
+        try:
+            if engine is not None and stop:
+                await engine.end()
+            if engine is not None:
+                await engine.close()
+        finally:
+            self.reporter.follow_engine()
 
     @property
     def settings(self) -> Settings:
@@ -94,22 +141,29 @@ class Server(LanguageServer):
 
     @settings.setter
     def settings(self, settings: Settings) -> None:
-        if settings != self.completer.settings:
-            if self._engine and settings.engine_idle_minutes != self.completer.settings.engine_idle_minutes:
-                self.in_background(self._engine.set_idle(settings.engine_idle_minutes * 60))
-            self.completer.settings = settings
-            self.completer.cache.clear()
+        before = self.completer.settings
+        if settings == before:
+            return
+        if self._engine and settings.engine_idle_minutes != before.engine_idle_minutes:
+            self.in_background(self._engine.set_idle(settings.engine_idle_minutes * 60))
+        self.completer.settings = settings
+        self.completer.cache.clear()
+        if self._engine and settings.model != before.model:
+            self.in_background(self.new_engine(stop=False))
+        if settings.enabled != before.enabled:
+            self.reporter.switched()
 
     def hold_back(self, ours: types.ServerCapabilities, client: types.ClientCapabilities) -> None:
         """Do not announce what this client has no use for. It is answered all the same."""
         if not completion.is_wanted(client, self.settings):
             ours.completion_provider = None
 
-    def in_background(self, work: Any) -> None:
+    def in_background(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run a coroutine beside the messages; what it raises is logged."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._background_done)
+        return task
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Into the log, never in the user's face: pygls calls this for every notification that goes wrong."""
@@ -128,6 +182,8 @@ class Server(LanguageServer):
         if self._engine is not None:
             with contextlib.suppress(EngineError):
                 await self._engine.close()
+        for ledger in self._records:
+            ledger.close()
         return self.protocol.exit_code
 
     def stop(self) -> None:
@@ -154,7 +210,11 @@ class Server(LanguageServer):
     def _is_current(self, document: Document) -> bool:
         return self.files.documents.get(document.uri) is document
 
-    def _background_done(self, task: asyncio.Task[None]) -> None:
+    def _forget(self, uri: str) -> None:
+        self.completer.forget(uri)
+        self.sources.forget(uri)
+
+    def _background_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()):
             logger.error("background task failed", exc_info=error)

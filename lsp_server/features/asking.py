@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from lsp_server import convert
+from lsp_server import convert, gates
 from lsp_server.completion import Ask
 from lsp_server.documents import Document
+from lsp_server.features import configuration
 
 if TYPE_CHECKING:
     from lsp_server.server import Server
@@ -21,6 +22,9 @@ def ask_at(ls: Server, document: Document, position: types.Position, **details: 
 
 
 def ask_from(ls: Server, document: Document, offset: int, **details: Any) -> Ask:
-    """The question for an offset in code points."""
+    """The question for an offset in code points, under the settings as they are now."""
+    configuration.refresh(ls)
     path, around = ls.files.shown_path(document.uri), ls.files.around(document)
-    return Ask(document=document, offset=offset, path=path, around=around, **details)
+    settings = ls.sources.of(document.uri)
+    ls.reporter.here(gates.document(settings, document.language, path) or around.refusal)
+    return Ask(document=document, offset=offset, path=path, around=around, settings=settings, **details)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from lsp_server import convert
+from lsp_server.features import counting
 from lsp_server.features.asking import ask_at
 from lsp_server.settings import Settings
 
@@ -35,5 +36,6 @@ async def completion(ls: Server, params: types.CompletionParams) -> types.Comple
         return types.CompletionList(is_incomplete=True, items=[])
     ask = ask_at(ls, document, params.position)
     insertions = await ls.completer.complete(ask)
+    counting.offered(ls, document, insertions)
     items = [convert.popup_item(document, ask.offset, item, ls.protocol.encoding()) for item in insertions]
     return types.CompletionList(is_incomplete=True, items=items)

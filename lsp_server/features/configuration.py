@@ -1,15 +1,17 @@
-"""Settings from the client: at `initialize`, after it, and whenever they change.
+"""Settings from the client: at `initialize`, after it, whenever they change, and for single files where it has such.
 
-What they mean stands in settings.py."""
+What they mean stands in settings.py, which source counts more in sources.py.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from lsp_server import settings
+from lsp_server.settings import Settings
 
 if TYPE_CHECKING:
     from lsp_server.server import Server
@@ -19,7 +21,9 @@ SECTION = "midfill"
 
 def initialize(ls: Server, params: types.InitializeParams) -> None:
     """Read `initializationOptions`. The engine is not needed for the answer and not asked."""
-    apply(ls, params.initialization_options)
+    ls.sources.reread()
+    ls.sources.set_options(params.initialization_options)
+    apply(ls)
     if params.process_id is not None:
         ls.watch_parent(params.process_id)
 
@@ -35,34 +39,82 @@ async def initialized(ls: Server, params: types.InitializedParams) -> None:
         )
         ls.client_register_capability(types.RegistrationParams([registration]))
     await pull(ls)
-    if ls.settings.enabled:
-        ls.reporter.follow_engine()
+    ls.reporter.follow_engine()
 
 
 async def did_change(ls: Server, params: types.DidChangeConfigurationParams) -> None:
     """Settings come along with the notification, or have to be asked for."""
     if params.settings:
-        apply(ls, params.settings)
-    else:
-        await pull(ls)
+        ls.sources.set_client(params.settings)
+        apply(ls)
+    await pull(ls, window=not params.settings)
 
 
-async def pull(ls: Server) -> None:
-    """Ask the client for our section, if it can be asked."""
+def opened(ls: Server, uri: str) -> None:
+    """A file may have settings of its own. The cells of a notebook are asked for together."""
+    if _can_be_asked(ls):
+        ls.unasked.append(uri)
+        if len(ls.unasked) == 1:
+            ls.in_background(_pull_of_opened(ls))
+
+
+async def _pull_of_opened(ls: Server) -> None:
+    uris, ls.unasked = ls.unasked, []
+    await pull_of_files(ls, uris)
+
+
+async def pull(ls: Server, *, window: bool = True) -> None:
+    """Ask the client for our section, if it can be asked: that of the window, and those of the open files."""
+    if window and _can_be_asked(ls):
+        answers = await ls.workspace_configuration_async(
+            types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
+        )
+        ls.sources.set_client(answers[0] if answers else None)
+        apply(ls)
+    await pull_of_files(ls, list(ls.files.documents))
+
+
+async def pull_of_files(ls: Server, uris: Iterable[str]) -> None:
+    """Ask the client for what it has set for single files."""
+    items = [types.ConfigurationItem(section=SECTION, scope_uri=uri) for uri in uris]
+    if not items or not _can_be_asked(ls):
+        return
+    answers = await ls.workspace_configuration_async(types.ConfigurationParams(items))
+    for item, answer in zip(items, answers or (), strict=False):
+        uri = str(item.scope_uri)
+        if uri in ls.files.documents and ls.sources.set_of_file(uri, answer):
+            ls.completer.cache.clear()
+            _say(ls, f"settings of {uri.rsplit('/', 1)[-1]}", ls.settings, ls.sources.of(uri))
+        _name_problems(ls, uri)
+
+
+def refresh(ls: Server) -> None:
+    """config.toml may have changed: it is looked at whenever something is asked for."""
+    if ls.sources.reread():
+        apply(ls)
+
+
+def apply(ls: Server) -> None:
+    """Take over what the sources say now, and say so in the client's log."""
+    before, ls.settings = ls.settings, ls.sources.of()
+    _say(ls, "settings", before, ls.settings)
+    _name_problems(ls, "")
+
+
+def _can_be_asked(ls: Server) -> bool:
     workspace = ls.client_capabilities.workspace
-    if workspace and workspace.configuration:
-        item = types.ConfigurationItem(section=SECTION)
-        answers = await ls.workspace_configuration_async(types.ConfigurationParams([item]))
-        apply(ls, answers[0] if answers else None)
+    return bool(workspace and workspace.configuration)
 
 
-def apply(ls: Server, body: Any) -> None:
-    """Take over what can be used, and say so in the client's log; what cannot is named once."""
-    before = dataclasses.asdict(ls.settings)
-    ls.settings, problems = settings.read(body, ls.settings)
-    changed = [f"{name} = {value}" for name, value in dataclasses.asdict(ls.settings).items() if value != before[name]]
+def _say(ls: Server, what: str, before: Settings, now: Settings) -> None:
+    old = dataclasses.asdict(before)
+    changed = [f"{name} = {value}" for name, value in dataclasses.asdict(now).items() if value != old[name]]
     if changed:
-        message = f"midfill: settings: {', '.join(changed)}"
+        message = f"midfill: {what}: {', '.join(changed)}"
         ls.window_log_message(types.LogMessageParams(type=types.MessageType.Info, message=message))
-    for problem in problems:
-        ls.reporter.warn(problem)
+
+
+def _name_problems(ls: Server, uri: str) -> None:
+    """Each once, whichever source repeats it."""
+    for problem in ls.sources.problems(uri):
+        ls.reporter.warn(problem.message, key=problem.key)

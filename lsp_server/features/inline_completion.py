@@ -8,6 +8,7 @@ from lsprotocol import types
 
 from lsp_server import convert
 from lsp_server.documents import Document
+from lsp_server.features import counting
 from lsp_server.features.asking import ask_at
 from lsp_server.selected import Selected
 
@@ -28,6 +29,7 @@ async def inline_completion(ls: Server, params: types.InlineCompletionParams) ->
         selected=_selected(ls, document, params.context.selected_completion_info),
     )
     insertions = await ls.completer.complete(ask)
+    counting.offered(ls, document, insertions)
     items = [convert.inline_item(document, ask.offset, item, ls.protocol.encoding()) for item in insertions]
     return types.InlineCompletionList(items=items)
 

@@ -34,6 +34,7 @@ class Client:
         self.requests: list[dict[str, Any]] = []
         self.unclaimed: list[dict[str, Any]] = []
         self.configuration: Any = None
+        self.configuration_of: dict[str, Any] = {}
         self._next_id = 0
         self._waiting: dict[int | str, asyncio.Future[dict[str, Any]]] = {}
         self._news = asyncio.Condition()
@@ -145,10 +146,9 @@ class Client:
         return self.start("textDocument/inlineCompletion", params)
 
     async def inline(self, uri: str, line: int, column: int, **options: Any) -> list[Any]:
-        """The items of an inline completion."""
+        """The items of an inline completion, without the command that tells that they have been accepted."""
         result = result_of(await within(self.ask(uri, line, column, **options)[1]))
-        items: list[Any] = result["items"]
-        return items
+        return [{key: value for key, value in item.items() if key != "command"} for item in result["items"]]
 
     # --- reading
 
@@ -172,7 +172,7 @@ class Client:
         async with self._news:
             if "method" in message and "id" in message:
                 self.requests.append(message)
-                answer = [self.configuration] if message["method"] == "workspace/configuration" else None
+                answer = self._answer(message)
                 self.send({"jsonrpc": "2.0", "id": message["id"], "result": answer})
             elif "method" in message:
                 self.notifications.append(message)
@@ -181,6 +181,14 @@ class Client:
             else:
                 self.unclaimed.append(message)
             self._news.notify_all()
+
+    def _answer(self, request: dict[str, Any]) -> Any:
+        if request["method"] == "workspace/applyEdit":
+            return {"applied": True}
+        if request["method"] != "workspace/configuration":
+            return None
+        scopes = [item.get("scopeUri") for item in request["params"]["items"]]
+        return [self.configuration_of.get(uri, self.configuration) for uri in scopes]
 
 
 def position(line: int, column: int) -> dict[str, int]:

@@ -78,7 +78,7 @@ async def test_malformed_requests_get_an_error_with_their_id(client: Client) -> 
 async def test_commands_take_the_arguments_that_they_have(client: Client) -> None:
     for arguments in ({}, {"arguments": []}, {"arguments": None}):
         assert "nothing has been asked" in await client.request(COMMAND, {"command": "midfill.why"} | arguments)
-    message = {"jsonrpc": "2.0", "id": 1, "method": COMMAND, "params": {"command": "midfill.why", "arguments": [1]}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": COMMAND, "params": {"command": "midfill.why", "arguments": [1, 2]}}
     assert "too many positional arguments" in (await error_of(client, message))["message"]
 
 
