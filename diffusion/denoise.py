@@ -106,8 +106,8 @@ def denoise(
     """
     limits = limits or Limits()
     count, width = len(canvases), len(canvases[0].slot)
-    generator = torch.Generator().manual_seed(seed)
     ids = model.tensor([canvas.slot for canvas in canvases])  # (B, W)
+    generator = torch.Generator(ids.device).manual_seed(seed)
     free = torch.tensor([canvas.free for canvas in canvases], device=ids.device)  # (B, W)
     pins = model.tensor([canvas.pins for canvas in canvases]).view(count, -1)  # (B, P)
     positions = model.tensor([canvas.positions for canvas in canvases])  # (B, W + P)
@@ -129,6 +129,7 @@ def denoise(
         late = limits.late(2 * pace_ms)  # Would the step after this one miss the deadline? Then this one is the last.
         last = step == steps - 1 or late
         rows = active.nonzero()[:, 0]
+        scored = rows.cpu()  # log_p, promise and prior are kept there
         marks = free[rows]
         # A, B, C
         signals = None if signal is None else _signal(signal[rows], ids[rows], pins[rows], writable[rows], sampler)
@@ -152,17 +153,17 @@ def denoise(
         accepted = accepted | (marks & (proposals == hinted[rows]))
         # E
         drafts[rows] = drafted
-        whole = log_p[rows] * (sampler.noise == "absorbing") + (chances * marks).sum(-1).double().cpu()
-        promise[rows] = prior[rows] + whole
+        whole = log_p[scored] * (sampler.noise == "absorbing") + (chances * marks).sum(-1).double().cpu()
+        promise[scored] = prior[scored] + whole
         if sampler.noise == "absorbing":
             ids[rows] = torch.where(accepted, proposals, ids[rows])
             free[rows] = marks & ~accepted
-            log_p[rows] += (chances * accepted).sum(-1).double().cpu()
+            log_p[scored] += (chances * accepted).sum(-1).double().cpu()
             active = free.any(-1) & promise.isfinite().to(free.device)
         else:
             noise = uniform_noise(drafted.shape, specials, model.vocabulary_size, generator, ids.device)
             ids[rows] = torch.where(accepted, proposals, torch.where(marks, noise, ids[rows]))
-            log_p[rows] = whole
+            log_p[scored] = whole
             done = settled(None if previous is None else previous[rows], drafted, entropies, marks, SETTLED_ENTROPY)
             if last:
                 done = torch.ones_like(done)

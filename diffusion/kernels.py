@@ -1,6 +1,6 @@
-"""Which products the expert layers of a quantised model use on its device, and why: the fused kernel where it works, the
-reference elsewhere. The kernel is tried on the model's own weights before it is trusted, which also compiles all that
-any canvas width and batch will need. Knows devices and expert layers; neither profiles nor files.
+"""Which products the expert layers of a quantised model use on its device, and why: the fused kernel where it works,
+the reference elsewhere. The kernel is tried on the model's own weights before it is trusted, which also compiles all
+that any canvas width and batch will need. Knows devices and expert layers; neither profiles nor files.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _problem(layer: Any, device: torch.device, dtype: torch.dtype) -> str:
         return "Triton is not installed"
     try:
         register_fused()
-        return _trial(layer, device, dtype)
+        return trial(layer, device, dtype)
     # A compiler that is not there, a driver or card that is too old, a Triton that does not fit.
     except (TritonError, RuntimeError, OSError, ValueError, ImportError, subprocess.SubprocessError) as error:
         first = (str(error).strip().splitlines() or ["no reason given"])[0]
@@ -61,7 +61,7 @@ def _problem(layer: Any, device: torch.device, dtype: torch.dtype) -> str:
 
 
 @torch.inference_mode()
-def _trial(layer: Any, device: torch.device, dtype: torch.dtype) -> str:
+def trial(layer: Any, device: torch.device, dtype: torch.dtype) -> str:
     """Both products at every tile size, beside the reference; "" if all is right. Raises what the kernel raises."""
     from diffusion import int4_triton
 

@@ -153,10 +153,15 @@ def _load_quantised(
     text = checkpoint.read_config(profile.weights / checkpoint.CONFIG)["text_config"]
     most, tokens = most_positions(profile), profile.layout.encoder
     memory_plan.refuse_beyond(text, how, free=chosen.free, positions=most, tokens=tokens)
-    from diffusion import loader  # brings quanto along, a quarter of a second that a small model can do without
+    from diffusion import kernels, loader  # bring quanto along, a quarter of a second that a small model can do without
 
     model = loader.load(profile.weights, how, chosen.device, torch.bfloat16, on_progress)
-    return ResidentModel(model, chosen.device, torch.bfloat16, str(chosen))
+    place = str(chosen)
+    if how.experts != "none":
+        products = kernels.choose(model.model.decoder, chosen.device, torch.bfloat16)
+        model.set_experts_implementation(products.name)
+        place += f", {products.words}"
+    return ResidentModel(model, chosen.device, torch.bfloat16, place)
 
 
 def assemble(

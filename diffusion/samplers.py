@@ -82,5 +82,5 @@ def temperature_at(schedule: tuple[float, float], step: int, steps: int) -> floa
 
 
 def uniform_noise(shape: torch.Size, first: int, last: int, generator: torch.Generator, device: torch.device) -> Tensor:
-    """Uniformly random ids in [first, last)."""
-    return torch.randint(first, last, shape, generator=generator).to(device)
+    """Uniformly random ids in [first, last). The generator is that of the device."""
+    return torch.randint(first, last, shape, generator=generator, device=device)

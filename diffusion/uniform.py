@@ -69,8 +69,8 @@ def denoise(
     """
     limits = limits or Limits()
     batch, width = len(canvases), len(canvases[0].ids)
-    generator = torch.Generator().manual_seed(seed)
     pinned = model.tensor([canvas.ids for canvas in canvases])  # (B, T)
+    generator = torch.Generator(pinned.device).manual_seed(seed)
     positions = model.tensor([canvas.positions for canvas in canvases])  # (B, T)
     slots = torch.tensor([len(canvas.slot) for canvas in canvases], device=pinned.device)
     free = torch.arange(width, device=pinned.device) < slots[:, None]  # (B, T)
@@ -152,8 +152,8 @@ def restored(
     count = min(count, *(len(canvas.pins) for canvas in canvases))
     if count == 0:
         return [0.0] * len(canvases)
-    generator = torch.Generator().manual_seed(seed)
     ids = model.tensor([canvas.ids for canvas in canvases])  # (B, T)
+    generator = torch.Generator(ids.device).manual_seed(seed)
     starts = torch.tensor([len(canvas.slot) for canvas in canvases], device=ids.device)
     columns = starts[:, None] + torch.arange(count, device=ids.device)  # (B, count)
     true = ids.gather(1, columns)
@@ -163,7 +163,7 @@ def restored(
     hidden = model.decode(ids, model.tensor([canvas.positions for canvas in canvases]), cache)
     rows = hidden.gather(1, columns[..., None].expand(-1, -1, hidden.shape[-1]))
     log_p = torch.log_softmax(model.logits(rows), -1).gather(-1, true[..., None])[..., 0]
-    return list(log_p.double().mean(-1).tolist())
+    return list(log_p.cpu().double().mean(-1).tolist())
 
 
 def _signal(logits: Tensor, ids: Tensor, free: Tensor, sampler: Sampler) -> tuple[Tensor, Tensor | None]:

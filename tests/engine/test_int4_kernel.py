@@ -10,7 +10,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -152,14 +153,17 @@ def test_tiles_are_enough_for_any_routing(kernel: ModuleType, rows: int, tile: i
     assert alone + -(-last // tile) <= kernel.tiles(rows, 8, tile) <= rows // tile + 8
 
 
-def test_a_layer_of_the_model(kernel: ModuleType) -> None:
-    """Routed, sorted, back in order: the fused layer gives what the plain one gives."""
-    model = small_moe.library_model(small_moe.config()).to(DEVICE)
-    layer = model.model.decoder.layers[0].experts
+def packed_layer() -> Any:
+    """Experts of a small model."""
+    layer = small_moe.library_model(small_moe.config()).to(DEVICE).model.decoder.layers[0].experts
     for name in experts.NAMES:
         experts.place(layer, name, int4.pack(getattr(layer, name), 64))
-    chosen = kernels.choose(model.model.decoder, DEVICE, torch.float32)
-    assert chosen.name == kernels.FUSED or DEVICE.type == "cpu"
+    return layer
+
+
+def test_a_layer_of_the_model(kernel: ModuleType) -> None:
+    """Routed, sorted, back in order: the fused layer gives what the plain one gives."""
+    layer = packed_layer()
     kernels.register_fused()
     generator = torch.Generator().manual_seed(1)
     hidden = torch.randn(37, 128, generator=generator).to(DEVICE)
@@ -237,3 +241,19 @@ def test_it_compiles_for_gpus(tmp_path: Path) -> None:
         made = json.loads(line)
         assert made["in_flight"] and not made["spilt"] and made["shared"] < 50_000
         assert made["cores"] or dtype == "fp32"
+
+
+def test_a_kernel_is_tried_before_it_is_trusted(kernel: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = packed_layer()
+    assert kernels.trial(layer, DEVICE, torch.float32) == ""
+    right = kernel.weighted
+    for wrong in (lambda *given: right(*given) * 1.1, lambda *given: right(*given) * torch.nan):
+        monkeypatch.setattr(kernel, "weighted", wrong)
+        assert "computes something else here" in kernels.trial(layer, DEVICE, torch.float32)
+
+
+@pytest.mark.skipif(DEVICE.type == "cuda", reason="there is a GPU")
+def test_without_a_gpu_the_status_says_so() -> None:
+    decoder = SimpleNamespace(layers=[SimpleNamespace(experts=packed_layer())])
+    chosen = kernels.choose(decoder, DEVICE, torch.float32)
+    assert (chosen.name, chosen.words) == (experts.REFERENCE, "int4 experts without the fused kernel: it needs CUDA")
