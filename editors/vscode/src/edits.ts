@@ -1,0 +1,235 @@
+// Inline edits: ask for one, see it come in a diff, accept, retry or discard it. The document stays as it is until the
+// edit is accepted, which is then one undo step. Knows VS Code and the server's methods; the model's work is elsewhere.
+
+import * as vscode from "vscode";
+import type { WorkspaceEdit } from "vscode-languageclient/node";
+
+import type { Server } from "./server";
+
+const SCHEME = "midfill-edit";
+const FILL = "Fill Instead";
+
+/** An edit from the question to its end. `instruction` undefined: the selection is filled in again. */
+interface Session {
+  readonly id: string;
+  readonly document: vscode.TextDocument;
+  readonly version: number;
+  readonly range: vscode.Range;
+  readonly instruction: string | undefined;
+  readonly seed: number;
+  readonly page: vscode.Uri;
+  readonly cancel: vscode.CancellationTokenSource;
+  text: string;
+  edit?: vscode.WorkspaceEdit;
+  opened: boolean;
+}
+
+export class Edits implements vscode.Disposable {
+  private session: Session | undefined;
+  private count = 0;
+  private lastInstruction = "";
+  private readonly changed = new vscode.EventEmitter<vscode.Uri>();
+  private readonly subscriptions: vscode.Disposable[];
+
+  constructor(
+    private readonly server: Server,
+    private readonly log: vscode.LogOutputChannel,
+  ) {
+    this.subscriptions = [
+      vscode.workspace.registerTextDocumentContentProvider(SCHEME, {
+        onDidChange: this.changed.event,
+        provideTextDocumentContent: (uri) => (this.session?.page.toString() === uri.toString() ? this.session.text : ""),
+      }),
+      server.onEditDraft((draft) => {
+        if (this.session?.id === draft.id && !this.session.edit) {
+          void this.show(this.session, around(this.session, draft.text));
+        }
+      }),
+      vscode.window.tabGroups.onDidChangeTabs((event) => {
+        if (this.session?.opened && event.closed.some((tab) => shows(tab, this.session!.page))) {
+          void this.discard();
+        }
+      }),
+    ];
+  }
+
+  dispose(): void {
+    this.session?.cancel.cancel();
+    vscode.Disposable.from(...this.subscriptions).dispose();
+  }
+
+  /** Ask what to do with the selection, or with the line of the cursor, and have it done. */
+  async edit(): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    if (!editor) {
+      return;
+    }
+    const { document, selection } = editor;
+    const range = selection.isEmpty ? document.lineAt(selection.active.line).range : new vscode.Range(selection.start, selection.end);
+    const version = document.version;
+    const instruction = await vscode.window.showInputBox({
+      title: "midfill: edit",
+      prompt: selection.isEmpty ? "What to do with this line" : "What to do with the selection",
+      placeHolder: "for example: add type annotations",
+      value: this.lastInstruction,
+    });
+    if (instruction?.trim()) {
+      this.lastInstruction = instruction;
+      await this.begin(document, version, range, instruction, 0);
+    }
+  }
+
+  /** Have the selection written anew between what stands around it. */
+  async fill(): Promise<void> {
+    const editor = vscode.window.activeTextEditor;
+    if (!editor || editor.selection.isEmpty) {
+      void vscode.window.showInformationMessage("midfill: select what is to be filled in again.");
+      return;
+    }
+    const { document, selection } = editor;
+    await this.begin(document, document.version, new vscode.Range(selection.start, selection.end), undefined, 0);
+  }
+
+  async accept(): Promise<void> {
+    const session = this.session;
+    if (!session?.edit) {
+      return;
+    }
+    await this.discard();
+    if (session.document.version !== session.version) {
+      void vscode.window.showWarningMessage("midfill: the document has changed since; the edit is not applied. Ask again.");
+      return;
+    }
+    if (await vscode.workspace.applyEdit(session.edit)) {
+      await vscode.window.showTextDocument(session.document);
+    }
+  }
+
+  /** The same once more, with other chances. */
+  async retry(): Promise<void> {
+    const session = this.session;
+    if (session) {
+      await this.discard();
+      await this.begin(session.document, session.version, session.range, session.instruction, session.seed + 1);
+    }
+  }
+
+  async discard(): Promise<void> {
+    const session = this.session;
+    if (!session) {
+      return;
+    }
+    this.session = undefined;
+    session.cancel.cancel();
+    await setContext(undefined);
+    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+    await vscode.window.tabGroups.close(tabs.filter((tab) => shows(tab, session.page)));
+  }
+
+  private async begin(
+    document: vscode.TextDocument,
+    version: number,
+    range: vscode.Range,
+    instruction: string | undefined,
+    seed: number,
+  ): Promise<void> {
+    await this.discard();
+    const id = `edit-${++this.count}`;
+    const session: Session = {
+      id,
+      document,
+      version,
+      range,
+      instruction,
+      seed,
+      page: vscode.Uri.from({ scheme: SCHEME, path: document.uri.path, query: id }),
+      cancel: new vscode.CancellationTokenSource(),
+      text: document.getText(),
+      opened: false,
+    };
+    this.session = session;
+    await setContext("asking");
+    const title = `midfill: ${instruction ?? "filling the selection"}`;
+    const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
+    try {
+      const edit = await vscode.window.withProgress(options, (_, token) => {
+        token.onCancellationRequested(() => this.session === session && void this.discard());
+        return this.ask(session);
+      });
+      if (this.session !== session) {
+        return;
+      }
+      if (!edit?.get(document.uri).length) {
+        await this.discard();
+        void vscode.window.showInformationMessage("midfill: the model would change nothing here.");
+        return;
+      }
+      session.edit = edit;
+      await this.show(session, applied(session, edit.get(document.uri)));
+      await setContext("proposed");
+    } catch (error) {
+      await this.failed(session, error);
+    }
+  }
+
+  private async ask(session: Session): Promise<vscode.WorkspaceEdit | undefined> {
+    const params = {
+      id: session.id,
+      textDocument: this.server.toProtocol.asTextDocumentIdentifier(session.document),
+      version: session.version,
+      range: this.server.toProtocol.asRange(session.range),
+      seed: session.seed,
+    };
+    const [method, more] = session.instruction === undefined ? ["midfill/fill", {}] : ["midfill/edit", { instruction: session.instruction }];
+    const answer = await this.server.ask<{ edit: WorkspaceEdit } | null>(method, { ...params, ...more }, session.cancel.token);
+    return answer ? this.server.fromProtocol.asWorkspaceEdit(answer.edit) : undefined;
+  }
+
+  private async failed(session: Session, error: unknown): Promise<void> {
+    if (this.session !== session) {
+      return; // It was discarded: that its request ends with an error is what was wanted.
+    }
+    await this.discard();
+    const message = error instanceof Error ? error.message : String(error);
+    this.log.warn(`edit: ${message}`);
+    const choices = session.instruction === undefined ? [] : [FILL];
+    if ((await vscode.window.showErrorMessage(`midfill: ${message}`, ...choices)) === FILL) {
+      await this.begin(session.document, session.version, session.range, undefined, 0);
+    }
+  }
+
+  /** The document as it would be, beside the document as it is. */
+  private async show(session: Session, text: string): Promise<void> {
+    session.text = text;
+    this.changed.fire(session.page);
+    if (!session.opened) {
+      session.opened = true;
+      const page = await vscode.workspace.openTextDocument(session.page);
+      await vscode.languages.setTextDocumentLanguage(page, session.document.languageId);
+      const key = process.platform === "darwin" ? "Cmd" : "Ctrl";
+      const title = `midfill: ${session.instruction ?? "fill"} (${key}+Enter accepts, Escape discards)`;
+      const selection = new vscode.Range(session.range.start, session.range.start);
+      await vscode.commands.executeCommand("vscode.diff", session.document.uri, session.page, title, { selection });
+    }
+  }
+}
+
+function around(session: Session, text: string): string {
+  return applied(session, [new vscode.TextEdit(session.range, text)]);
+}
+
+function applied(session: Session, edits: readonly vscode.TextEdit[]): string {
+  const { document } = session;
+  const at = (position: vscode.Position) => document.offsetAt(position);
+  return [...edits]
+    .sort((a, b) => at(b.range.start) - at(a.range.start))
+    .reduce((text, { range, newText }) => text.slice(0, at(range.start)) + newText + text.slice(at(range.end)), document.getText());
+}
+
+function shows(tab: vscode.Tab, page: vscode.Uri): boolean {
+  return tab.input instanceof vscode.TabInputTextDiff && tab.input.modified.toString() === page.toString();
+}
+
+async function setContext(value: string | undefined): Promise<void> {
+  await vscode.commands.executeCommand("setContext", "midfill.edit", value);
+}

@@ -1,0 +1,154 @@
+// The language server of this window: started, stopped, asked. Knows vscode-languageclient and the server's own methods;
+// not how the program was found.
+
+import * as vscode from "vscode";
+import {
+  CloseAction,
+  ErrorAction,
+  LanguageClient,
+  RevealOutputChannelOn,
+  State,
+  type ConfigurationParams,
+  type ErrorHandler,
+  type Middleware,
+} from "vscode-languageclient/node";
+
+import { explicit } from "./settings";
+import type { Shown } from "./shown";
+import type { Status } from "./status";
+
+const SELECTOR = ["file", "untitled", "vscode-notebook-cell"].map((scheme) => ({ scheme }));
+
+/** Crashes within CRASH_MS after which the server is left alone until the user restarts it. */
+const CRASHES = 3;
+const CRASH_MS = 5 * 60_000;
+
+export class Server {
+  private client: LanguageClient | undefined;
+  private readonly changed = new vscode.EventEmitter<Status>();
+  /** Every `midfill/status`, and "failed" when the server does not run. */
+  readonly onStatus = this.changed.event;
+  private readonly drafted = new vscode.EventEmitter<{ id: string; text: string }>();
+  /** Every draft of an edit that is under way. */
+  readonly onEditDraft = this.drafted.event;
+
+  /** `folder` is the server's working directory; `names` are those of its settings. */
+  constructor(
+    private readonly log: vscode.LogOutputChannel,
+    private readonly folder: string,
+    private readonly names: readonly string[],
+    private readonly shown: Shown,
+  ) {}
+
+  get running(): boolean {
+    return this.client?.state === State.Running;
+  }
+
+  /** Start `program`; a server that runs is stopped first. Rejects with what went wrong. */
+  async start(program: string): Promise<void> {
+    await this.stop();
+    this.log.info(`starting ${program} lsp`);
+    const client = new LanguageClient(
+      "midfill",
+      "midfill",
+      { command: program, args: ["lsp"], options: { cwd: this.folder } },
+      {
+        documentSelector: SELECTOR,
+        outputChannel: this.log,
+        revealOutputChannelOn: RevealOutputChannelOn.Never,
+        initializationOptions: () => this.settings(undefined),
+        middleware: this.middleware(),
+        errorHandler: this.errorHandler(),
+        initializationFailedHandler: () => false,
+      },
+    );
+    this.client = client;
+    client.onNotification("midfill/status", (status: Status) => this.changed.fire(status));
+    client.onNotification("midfill/editDraft", (draft: { id: string; text: string }) => this.drafted.fire(draft));
+    this.shown.follow((method, params) => client.sendNotification(method, params));
+    this.changed.fire({ state: "starting" });
+    try {
+      await client.start();
+    } catch (error) {
+      this.changed.fire({ state: "failed", detail: String(error) });
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    if (client && (client.state === State.Running || client.state === State.Starting)) {
+      await client.stop().catch((error: unknown) => this.log.warn(`stopping: ${String(error)}`));
+    }
+    await client?.dispose().catch(() => undefined);
+  }
+
+  /** Ask the server. Rejects with its sentence, or with one that says that it does not run. */
+  async ask<T>(method: string, params: object, token?: vscode.CancellationToken): Promise<T> {
+    if (!this.client || !this.running) {
+      throw new Error("midfill does not run. Use the command “midfill: Restart”, or see its log.");
+    }
+    return this.client.sendRequest<T>(method, params, token);
+  }
+
+  /** Run a command of the server, which VS Code does not know under this name if another window's extension has it. */
+  async execute<T>(command: string, ...args: unknown[]): Promise<T> {
+    return this.ask<T>("workspace/executeCommand", { command, arguments: args });
+  }
+
+  /** Positions and edits between VS Code and the protocol. */
+  get toProtocol() {
+    return this.client!.code2ProtocolConverter;
+  }
+
+  get fromProtocol() {
+    return this.client!.protocol2CodeConverter;
+  }
+
+  private settings(uri: vscode.Uri | undefined): Record<string, unknown> {
+    const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri?.toString());
+    const scope = document ?? uri;
+    return explicit(this.names, vscode.workspace.getConfiguration("midfill", scope));
+  }
+
+  private middleware(): Middleware {
+    return {
+      workspace: {
+        configuration: (params: ConfigurationParams) =>
+          params.items.map((item) =>
+            item.section === "midfill" ? this.settings(item.scopeUri ? vscode.Uri.parse(item.scopeUri) : undefined) : null,
+          ),
+      },
+      provideInlineCompletionItems: async (document, position, context, token, next) => {
+        const items = await next(document, position, context, token);
+        if (items && !token.isCancellationRequested) {
+          this.shown.offered(document, position, Array.isArray(items) ? items : items.items);
+        }
+        return items;
+      },
+    };
+  }
+
+  private errorHandler(): ErrorHandler {
+    let crashes: number[] = [];
+    return {
+      error: (error) => {
+        this.log.warn(`connection: ${error.message}`);
+        return { action: ErrorAction.Continue, handled: true };
+      },
+      closed: () => {
+        const now = Date.now();
+        crashes = [...crashes.filter((then) => now - then < CRASH_MS), now];
+        if (crashes.length < CRASHES) {
+          this.log.warn("the server has ended by itself and is started again");
+          this.changed.fire({ state: "starting", detail: "the server had ended by itself" });
+          return { action: CloseAction.Restart, handled: true };
+        }
+        const detail = `the server has ended by itself ${CRASHES} times within five minutes`;
+        this.changed.fire({ state: "failed", detail, hint: "see the log, then restart" });
+        return { action: CloseAction.DoNotRestart, message: `midfill: ${detail}. See its log.` };
+      },
+    };
+  }
+}
