@@ -23,7 +23,7 @@ DISTRIBUTION = "midfill"
 Mode = Literal["line", "block"]
 Finish = Literal["stop", "length", "deadline", "superseded"]
 State = Literal["starting", "loading", "ready", "busy", "errored", "stopped"]
-ErrorCode = Literal["bad_request", "loading", "busy", "cancelled", "model", "unavailable", "internal"]
+ErrorCode = Literal["bad_request", "loading", "busy", "cancelled", "model", "unsupported", "unavailable", "internal"]
 CellState = Literal["masked", "accepted", "end"]
 
 
@@ -229,6 +229,10 @@ class Engine(Protocol):
 
     def fill(self, request: FillRequest) -> AsyncIterator[Event]:
         """The events of one fill. Closing the iterator cancels; after that no event follows."""
+        ...
+
+    def edit(self, request: EditRequest) -> AsyncIterator[Event]:
+        """The events of one edit; the same rules."""
         ...
 
     async def status(self) -> Status:

@@ -132,7 +132,7 @@ class ResidentEngine:
         if isinstance(request, EditRequest):
             message = f"the model {self.name} completes code and takes no instructions, so it cannot edit"
             hint = f"choose a chat model: {', '.join(chat_profiles())}, or a server; see `midfill model list`"
-            raise EngineError(message, hint, "model")
+            raise EngineError(message, hint, "unsupported")
         prompt = layouts.native(request, self._vocabulary, self._profile)
         events = infill.fill(self._task(request, prompt), desk, limits)
         return Begun(events=events, text=lambda ids: self._text(request, prompt, ids))

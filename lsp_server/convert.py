@@ -37,6 +37,21 @@ def apply_change(
     return document.with_text(change.text, version)
 
 
+def changed_span(
+    document: Document, change: types.TextDocumentContentChangeEvent, encoding: Encoding
+) -> tuple[int, int] | None:
+    """The offsets that a change of `document` replaces; None: the whole text."""
+    if isinstance(change, types.TextDocumentContentChangePartial):
+        return offsets(document, change.range, encoding)
+    return None
+
+
+def offsets(document: Document, span: types.Range, encoding: Encoding) -> tuple[int, int]:
+    """The offsets of a range; an end before the start counts as the start."""
+    start, end = position(span.start), position(span.end)
+    return document.offset_at(start, encoding), document.offset_at(max(start, end), encoding)
+
+
 def line_range(document: Document, offset: int, before: int, after: int, encoding: Encoding) -> types.Range:
     """The range from `before` code points before `offset` to `after` behind it, all on one line."""
     line, column = document.position_at(offset, encoding)

@@ -21,6 +21,7 @@ from pygls.protocol import JsonRPCNotification, JsonRPCRequestMessage, JsonRPCRe
 from pygls.protocol.language_server import lsp_method
 
 from lsp_server import convert
+from lsp_server.anchors import Anchors
 from lsp_server.documents import Document, Encoding
 from lsp_server.features import notebook
 from lsp_server.files import Files
@@ -32,12 +33,14 @@ logger = logging.getLogger(__name__)
 
 
 class Protocol(LanguageServerProtocol):
-    """One LSP session. `files` holds the open documents; `ended` is true when the session is over."""
+    """One LSP session. `files` holds the open documents, `anchors` follow stretches of them; `ended` is true when the
+    session is over."""
 
     _server: Any
 
     def __init__(self, server: Any, converter: Any) -> None:
         self.files = Files()
+        self.anchors = Anchors()
         self.exit_code = 0
         self.ended = False
         self._initialized = False
@@ -150,7 +153,11 @@ class Protocol(LanguageServerProtocol):
             logger.warning("change of a document that is not open: %s", changed.uri)
             return
         for change in changes:
-            document = convert.apply_change(document, change, changed.version, self.encoding())
+            before, encoding = document, self.encoding()
+            document = convert.apply_change(before, change, changed.version, encoding)
+            if self.anchors.wanted(changed.uri):
+                span = convert.changed_span(before, change, encoding)
+                self.anchors.changed(before, document, span, len(change.text))
         self.files.change(document)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)

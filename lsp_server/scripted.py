@@ -1,7 +1,8 @@
 """An engine that answers from a JSON list instead of a model: the stand-in of all tests, ours and the editors'.
 
 Knows the engine interface and the file format. Entries without "after" are used up in order; an entry with
-"after": TEXT answers whenever the prefix ends with TEXT, as often as asked. Where none is left, nothing is offered.
+"after": TEXT answers whenever the prefix (of an edit: what stands before the selection) ends with TEXT, as often as
+asked. Where none is left, nothing is offered.
 
     [{"fill": "1)", "confidence": 0.9}, {"after": "x = ", "fill": ["1", "2"]}, {"error": "out of memory"}]
 
@@ -26,6 +27,7 @@ from diffusion.api import (
     Candidate,
     Cost,
     Draft,
+    EditRequest,
     EngineError,
     ErrorCode,
     Event,
@@ -60,15 +62,21 @@ class ScriptedEngine:
         self._log, self._statuses = log, statuses
         self._reusable = tuple(entry for entry in entries if entry.after is not None)
         self._in_order = [entry for entry in entries if entry.after is None]
-        self.asked: list[FillRequest] = []
+        self.asked: list[FillRequest | EditRequest] = []
         self.running = 0
 
-    async def fill(self, request: FillRequest) -> AsyncIterator[Event]:
+    def fill(self, request: FillRequest) -> AsyncIterator[Event]:
+        return self._answer(request, request.prefix, request.n)
+
+    def edit(self, request: EditRequest) -> AsyncIterator[Event]:
+        return self._answer(request, request.before, 1)
+
+    async def _answer(self, request: FillRequest | EditRequest, prefix: str, n: int) -> AsyncIterator[Event]:
         self.asked.append(request)
         if self._log is not None:
             with self._log.open("a", encoding="utf-8") as log:
                 log.write(json.dumps(to_json(request)) + "\n")
-        entry = self._entry_for(request)
+        entry = self._entry_for(prefix)
         self.running += 1
         try:
             pause = entry.delay_ms / 1000 / (len(entry.drafts) + 1)
@@ -79,7 +87,7 @@ class ScriptedEngine:
             yield entry.error or Result(
                 candidates=tuple(
                     Candidate(text=text, replace_before=entry.replace_before, confidence=entry.confidence)
-                    for text in entry.fills[: request.n]
+                    for text in entry.fills[:n]
                 ),
                 cost=Cost(forwards=len(entry.drafts) or 1, ms=entry.delay_ms),
                 model=MODEL,
@@ -106,9 +114,9 @@ class ScriptedEngine:
     async def close(self) -> None:
         return None
 
-    def _entry_for(self, request: FillRequest) -> Entry:
+    def _entry_for(self, prefix: str) -> Entry:
         for entry in self._reusable:
-            if entry.after is not None and request.prefix.endswith(entry.after):
+            if entry.after is not None and prefix.endswith(entry.after):
                 return entry
         return self._in_order.pop(0) if self._in_order else Entry()
 

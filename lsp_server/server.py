@@ -23,6 +23,7 @@ from lsp_server import convert
 from lsp_server.chosen_model import DEFAULT_PROFILE
 from lsp_server.completion import Completer
 from lsp_server.documents import Document
+from lsp_server.edit import Editor
 from lsp_server.engines import AUTO, WatchedEngine, make_engine
 from lsp_server.features import (
     accepting,
@@ -30,6 +31,8 @@ from lsp_server.features import (
     completion,
     configuration,
     counting,
+    edit,
+    edit_commands,
     inline_completion,
     notebook,
     status,
@@ -53,6 +56,9 @@ HANDLERS: tuple[tuple[str, Any, Any], ...] = (
     (types.TEXT_DOCUMENT_DID_SAVE, workspace.did_save, None),
     (types.WORKSPACE_DID_RENAME_FILES, workspace.did_rename, workspace.RENAMES),
     (types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, workspace.folders_changed, None),
+    (types.TEXT_DOCUMENT_CODE_ACTION, edit_commands.code_actions, edit_commands.ACTIONS),
+    (edit.EDIT, edit.edit, None),
+    (edit.FILL, edit.fill, None),
     ("midfill/why", why.why, None),
     ("midfill/status", status.status, None),
     ("textDocument/didShowCompletion", counting.shown, None),
@@ -63,6 +69,8 @@ COMMANDS: tuple[tuple[str, Any], ...] = (
     ("midfill.toggle", commands.toggle),
     ("midfill.restart", commands.restart),
     ("midfill.trigger", commands.trigger),
+    (edit_commands.EDIT_SELECTION, edit_commands.edit_selection),
+    (edit_commands.FILL_SELECTION, edit_commands.fill_selection),
     (convert.ACCEPTED, counting.accepted),
 )
 
@@ -101,6 +109,15 @@ class Server(LanguageServer):
             listener=self.reporter,
             is_current=self._is_current,
             client=uuid.uuid4().hex,
+        )
+        self.editor = Editor(
+            engine=self.engine,
+            listener=self.reporter,
+            current=self.files.documents.get,
+            anchors=self.protocol.anchors,
+            journal=self.completer.journal,
+            client=self.completer.client,
+            profile=lambda: self.completer.profile,
         )
         self._records = journal_file(), statistics_file()
         self.completer.journal.record = lambda decision: self._records[0].add(as_line(decision))
@@ -213,6 +230,7 @@ class Server(LanguageServer):
     def _forget(self, uri: str) -> None:
         self.completer.forget(uri)
         self.sources.forget(uri)
+        self.protocol.anchors.gone(uri)
 
     def _background_done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

@@ -40,7 +40,7 @@ from lsp_server.filters.trailing_blank import trailing_blank
 from lsp_server.filters.unmatched import unmatched
 from lsp_server.insertion import Insertion
 
-__all__ = ["FILTERS", "Rejected", "insertion"]
+__all__ = ["FILTERS", "Rejected", "code_of", "insertion"]
 
 Filter = Callable[[str, FillRequest], str | Rejected]
 
@@ -73,6 +73,8 @@ FILTERS: tuple[Filter, ...] = (
     line_ends,
 )
 
+TALK: tuple[Filter, ...] = (control_characters, thoughts, special_tokens, chat)
+"""Those that find the code in what a model says; the others know what fits at a cursor."""
 
 ROUNDS = 6
 _ALIASES = {"jsx": "javascriptreact"}
@@ -91,6 +93,19 @@ def insertion(candidate: Candidate, request: FillRequest) -> Insertion | Rejecte
             return made
         before, candidate = made, replace(candidate, text=made.text, replace_before=made.before)
     return Rejected(reason="the filters do not come to an end with it")
+
+
+def code_of(text: str, request: FillRequest, replaced: str) -> str | Rejected:
+    """The code in an answer that is to take the place of `replaced`, at the place of `request`; line ends are "\\n". A
+    filter that would change `replaced`, which is code, does not know this kind of code: it is left out."""
+    request = replace(request, language=_named(request.language))
+    for apply in TALK:
+        if apply(replaced, request) == replaced:
+            filtered = apply(text, request)
+            if isinstance(filtered, Rejected):
+                return replace(filtered, filter=apply.__name__)
+            text = filtered
+    return text
 
 
 def _named(language: str) -> str:
