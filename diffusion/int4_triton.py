@@ -42,6 +42,9 @@ STAGES, WARPS = 4, 4
 
 ACTIVATIONS: dict[type, int] = {GELUTanh: 0, nn.SiLU: 1, SiLUActivation: 1}
 """As `_activated` knows them."""
+INTERPRETED = bool(triton.knobs.runtime.interpret)
+"""The functions below run in the interpreter, on the CPU."""
+
 DTYPES = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32: tl.float32}
 
 
@@ -84,7 +87,7 @@ def _launch(
     experts, _, groups = weight.scale.shape
     tile = rows_per_program(len(rows), experts)
     # The interpreter takes the bits of bfloat16 for whole numbers; float32 has the same products.
-    product = tl.float32 if triton.knobs.runtime.interpret and rows.dtype == torch.bfloat16 else DTYPES[rows.dtype]
+    product = tl.float32 if INTERPRETED and rows.dtype == torch.bfloat16 else DTYPES[rows.dtype]
     grid = (tiles(len(rows), experts, tile), triton.cdiv(out.shape[1], OUTPUTS))
     kernel[grid](
         rows.contiguous(), weight.packed, weight.scale, offsets, out, *more,
