@@ -22,6 +22,7 @@ DISTRIBUTION = "midfill"
 
 Mode = Literal["line", "block"]
 Finish = Literal["stop", "length", "deadline", "superseded"]
+Decoding = Literal["diffusion", "left-to-right"]
 State = Literal["starting", "loading", "ready", "busy", "errored", "stopped"]
 ErrorCode = Literal["bad_request", "loading", "busy", "cancelled", "model", "unsupported", "unavailable", "internal"]
 CellState = Literal["masked", "accepted", "end"]
@@ -47,7 +48,8 @@ class FillRequest:
     answer, lines found nearby): canvases start from them, and they are candidates. `drafts` asks for a draft
     after every denoising step, `cells` for the state of each slot position in them. `steps` bounds the denoising steps
     of each canvas (None: the profile's default). `length_of` is for evaluation only: the middle has as many tokens as
-    this text would have at this place (None: the engine finds the length).
+    this text would have at this place (None: the engine finds the length). So is `decoding`: with "left-to-right" the
+    same weights write one line token by token, where the model can, without a look at `suffix` and `starts`.
     """
 
     id: str
@@ -67,6 +69,7 @@ class FillRequest:
     cells: bool = False
     steps: int | None = None
     length_of: str | None = None
+    decoding: Decoding = "diffusion"
 
     def __post_init__(self) -> None:
         _check_ranges(self, "max_lines", "n", "seed", "steps")

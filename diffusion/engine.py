@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from diffusion import infill, layouts, model, native_memory
+from diffusion import infill, layouts, left_to_right, model, native_memory
 from diffusion.api import (
     Candidate,
     Cell,
@@ -134,7 +134,10 @@ class ResidentEngine:
             hint = f"choose a chat model: {', '.join(chat_profiles())}, or a server; see `midfill model list`"
             raise EngineError(message, hint, "unsupported")
         prompt = layouts.native(request, self._vocabulary, self._profile)
-        events = infill.fill(self._task(request, prompt), desk, limits)
+        task = self._task(request, prompt)
+        events: Iterator[infill.Draft | Outcome] = infill.fill(task, desk, limits)
+        if request.decoding == "left-to-right":
+            events = left_to_right.fill(task, self._profile.tokens["eof"], desk, limits)
         return Begun(events=events, text=lambda ids: self._text(request, prompt, ids))
 
     def _task(self, request: FillRequest, prompt: Prompt) -> Task:
@@ -173,10 +176,12 @@ class ResidentEngine:
     def _result(self, request: FillRequest | EditRequest, work: Begun, outcome: Outcome, cost: Cost) -> Result:
         distinct: dict[str, Candidate] = {}
         answers = [work.text(middle.ids) for middle in outcome.middles]
+        by_itself = isinstance(request, FillRequest) and request.decoding == "left-to-right"
         for answer, evidence in zip(answers, infill.features(outcome.middles), strict=True):
             if answer and (answer[0].strip() or isinstance(request, EditRequest)):
                 text, replace_before = answer
-                candidate = Candidate(text=text, replace_before=replace_before, confidence=self._confidence(evidence))
+                sure = self._confidence(evidence, by_itself=by_itself)
+                candidate = Candidate(text=text, replace_before=replace_before, confidence=sure)
                 distinct.setdefault(text, candidate)
         if isinstance(request, EditRequest):
             # Half of an edit would lose the other half of the selection.
@@ -187,11 +192,14 @@ class ResidentEngine:
             candidates = tuple(distinct.values())[: request.n] if best or request.n > 1 else ()
         return Result(candidates=candidates, finish=outcome.finish, cost=cost, model=self.name)
 
-    def _confidence(self, evidence: Sequence[float]) -> float | None:
-        """The probability that a candidate is exactly what the author wrote, where the profile has a calibration."""
+    def _confidence(self, evidence: Sequence[float], *, by_itself: bool) -> float | None:
+        """The probability that a candidate is exactly what the author wrote, where the profile has a calibration. That
+        is not for what the encoder writes `by_itself`: there it is the candidate's probability as it stands."""
         calibration = self._profile.calibration
         if calibration is None or not calibration.confidence_weights:
             return None
+        if by_itself:
+            return math.exp(evidence[0])
         weighted = sum(w * x for w, x in zip(calibration.confidence_weights, evidence, strict=True))
         return 1 / (1 + math.exp(-max(-30.0, weighted + calibration.confidence_bias)))
 

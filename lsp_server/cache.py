@@ -50,7 +50,9 @@ class Entry:
 class Cache:
     """The last completions, newest first."""
 
-    def __init__(self, length: int = LENGTH) -> None:
+    def __init__(self, length: int = LENGTH, starts: int = STARTS) -> None:
+        """`length`: answers that are remembered; `starts`: leftovers of them that a generation starts from."""
+        self._starts = starts
         self._entries: deque[Entry] = deque(maxlen=length)
 
     def add(self, entry: Entry) -> None:
@@ -76,7 +78,7 @@ class Cache:
         """What may still be right of the last answers near this place, for a generation to start from."""
         near = islice((entry for entry in self._entries if entry.place.uri == place.uri), LOOKED_AT)
         found = (left for entry in near for middle in entry.middles for left in _leftovers(entry.place, middle, place))
-        return tuple(islice(dict.fromkeys(left for left in found if left.strip()), STARTS))
+        return tuple(islice(dict.fromkeys(left for left in found if left.strip()), self._starts))
 
 
 def _rest(made_for: Place, item: Insertion, now: Place) -> Insertion | None:

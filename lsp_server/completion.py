@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from diffusion.api import Cost, Draft, EngineError, Failure, FillRequest, Finish, Result
+from diffusion.api import Cost, Decoding, Draft, EngineError, Failure, FillRequest, Finish, Result
 from lsp_server import filters, gates
 from lsp_server.cache import Cache, Entry, Place
 from lsp_server.context import Around, Budget, Chooser, Nothing, build_request, sources_of, window
@@ -100,6 +100,7 @@ class Completer:
     chooser: Chooser = field(default_factory=Chooser)
     debounce: Debounce = field(default_factory=Debounce)
     shown: Shown = field(default_factory=Shown)
+    decoding: Decoding = "diffusion"
     _turns: Turns[Offer] = field(default_factory=Turns)
     _syntaxes: Syntaxes = field(default_factory=Syntaxes)
 
@@ -202,7 +203,8 @@ class Completer:
         )
         if isinstance(request, Nothing):
             return request
-        return replace(request, starts=(*self.cache.leftovers(place), *request.starts))
+        starts = (*self.cache.leftovers(place), *request.starts)
+        return replace(request, starts=starts, decoding=self.decoding)
 
     async def _ask_engine(self, ask: Ask, request: FillRequest) -> Result | Failure:
         """One fill, to its end. Being cancelled closes the stream, which cancels the fill."""

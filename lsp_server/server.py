@@ -5,13 +5,14 @@ Knows pygls and the features; what they do stands in their files.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import logging
 import os
 import sys
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from importlib.metadata import version
 from typing import Any
 
@@ -20,6 +21,7 @@ from pygls.lsp.server import LanguageServer
 
 from diffusion.api import DISTRIBUTION, EngineError
 from lsp_server import convert
+from lsp_server.cache import Cache
 from lsp_server.chosen_model import DEFAULT_PROFILE
 from lsp_server.completion import Completer
 from lsp_server.documents import Document
@@ -74,6 +76,14 @@ COMMANDS: tuple[tuple[str, Any], ...] = (
     (convert.ACCEPTED, counting.accepted),
 )
 
+MEASURED: dict[str, Callable[[], dict[str, Any]]] = {
+    "": dict,
+    "no-warm-start": lambda: {"cache": Cache(starts=0)},
+    "no-cache": lambda: {"cache": Cache(length=0)},
+    "left-to-right": lambda: {"cache": Cache(starts=0), "decoding": "left-to-right"},
+}
+"""What the pipeline does without, or otherwise, to measure what that is worth."""
+
 PARENT_SECONDS = 1.0
 """How often to look whether the editor is still there."""
 
@@ -85,7 +95,8 @@ class Server(LanguageServer):
 
     protocol: Protocol
 
-    def __init__(self, engine: str) -> None:
+    def __init__(self, engine: str, measured: str = "") -> None:
+        """`measured`: one of MEASURED, if anything is to be measured."""
         super().__init__(
             DISTRIBUTION,
             version(DISTRIBUTION),
@@ -109,6 +120,7 @@ class Server(LanguageServer):
             listener=self.reporter,
             is_current=self._is_current,
             client=uuid.uuid4().hex,
+            **MEASURED[measured](),
         )
         self.editor = Editor(
             engine=self.engine,
@@ -250,6 +262,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--stdio", action="store_true", help="accepted because editors pass it; it is the only transport"
     )
+    parser.add_argument("--measure", choices=MEASURED, default="", help=argparse.SUPPRESS)
     parser.add_argument("--clientProcessId", type=int, help="process to end with, for editors that pass it here")
     options = parser.parse_args(argv)
     if options.engine != AUTO:
@@ -259,7 +272,7 @@ def main(argv: list[str]) -> int:
     in_fd, out_fd = _take_standard_streams()
 
     async def run() -> int:
-        server = Server(options.engine)
+        server = Server(options.engine, options.measure)
         if options.clientProcessId:
             server.watch_parent(options.clientProcessId)
         return await server.serve(in_fd, out_fd)

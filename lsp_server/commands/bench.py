@@ -9,26 +9,29 @@ interface; nothing of how either is made.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-from diffusion.api import EngineError, FillRequest
+from diffusion.api import FillRequest
 from lsp_server.chosen_model import chosen_model
 from lsp_server.commands import bench_keystrokes
+from lsp_server.commands.server_process import ServerProcess
 from lsp_server.commands.session import run_fill
 from lsp_server.engine_client import EngineClient
 from lsp_server.engine_paths import RUNTIME_DIR_VARIABLE
 from lsp_server.usage import Parser, whole_number
+
+GPU = "diffusion.gpu_bench.command"
+"""Loads torch, which nothing else here does."""
 
 LINES = 2_000
 WINDOWS = 3
@@ -36,7 +39,6 @@ LONG_LINES = 10_000
 KEYSTROKES = 300
 OTHER_FILES = 4
 """Open beside the long document."""
-SERVER = (sys.executable, "-I", "-m", "lsp_server", "lsp")
 TYPED = "    result = self.value"
 """What is typed into the document, character by character, each followed by a request."""
 
@@ -63,10 +65,18 @@ class Figures:
 
 def main(argv: list[str]) -> int:
     """Measure and print it. Raises UsageError, EngineError."""
+    if argv[:1] == ["gpu"]:
+        return int(importlib.import_module(GPU).main(argv[1:]))
+    if argv[:1] == ["replay"]:
+        from lsp_server.commands import bench_replay
+
+        return bench_replay.main(argv[1:])
     parser = Parser(
         prog="midfill bench",
         description="Measure fills in the engine and completions through the language server. An engine is started "
-        "for it and ends with it. For figures that mean something, leave the machine alone meanwhile.",
+        "for it and ends with it. For figures that mean something, leave the machine alone meanwhile. "
+        "`midfill bench replay` types files again and counts what that saves; `midfill bench gpu` measures the 26B "
+        "model on a GPU, without its weights.",
     )
     parser.add_argument(
         "--requests", type=whole_number(1, 10_000), default=60, help="of each kind (default: %(default)s)"
@@ -112,7 +122,7 @@ async def _measure(profile: str, requests: int, keystrokes: bench_keystrokes.Key
         cold = time.monotonic() - begun
         text = _document()
         fills, borders, forwards = await _fills(engine, text, requests)
-        servers = [await _Server.start() for _ in range(WINDOWS)]
+        servers = [await ServerProcess.start() for _ in range(WINDOWS)]
         round_trips, initialize = await _round_trips(servers[0], text, requests)
         for server in servers[1:]:
             await _round_trips(server, text, 1)
@@ -180,20 +190,11 @@ async def _fills(engine: EngineClient, text: str, requests: int) -> tuple[list[f
     return times[1:], borders[1:], forwards[1:]
 
 
-async def _round_trips(server: _Server, text: str, requests: int) -> tuple[list[float], float]:
+async def _round_trips(server: ServerProcess, text: str, requests: int) -> tuple[list[float], float]:
     uri = "file:///bench.py"
     begun = time.monotonic()
-    await server.request(
-        "initialize",
-        {
-            "processId": os.getpid(),
-            "rootUri": None,
-            "capabilities": {"general": {"positionEncodings": ["utf-16"]}},
-            "initializationOptions": {"debounceMs": 0, "deadlineMs": 60_000},
-        },
-    )
+    await server.initialize({"debounceMs": 0, "deadlineMs": 60_000})
     initialize = (time.monotonic() - begun) * 1000
-    server.notify("initialized", {})
     server.notify(
         "textDocument/didOpen",
         {"textDocument": {"uri": uri, "languageId": "python", "version": 0, "text": text}},
@@ -223,52 +224,3 @@ def _percentiles(times: list[float], high: float = 0.95) -> tuple[float, float]:
     """The median and a higher one."""
     ordered = sorted(times)
     return statistics.median(ordered), ordered[min(len(ordered) - 1, round(high * (len(ordered) - 1)))]
-
-
-class _Server:
-    """The language server as a child process, and requests to it one after the other."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self._ids = 0
-
-    @classmethod
-    async def start(cls) -> _Server:
-        pipe = asyncio.subprocess.PIPE
-        return cls(await asyncio.create_subprocess_exec(*SERVER, stdin=pipe, stdout=pipe))
-
-    def notify(self, method: str, params: Any) -> None:
-        self._send({"jsonrpc": "2.0", "method": method, "params": params})
-
-    async def request(self, method: str, params: Any = None) -> Any:
-        """The result. Raises EngineError when the server ends or answers with an error."""
-        self._ids += 1
-        self._send({"jsonrpc": "2.0", "id": self._ids, "method": method, "params": params})
-        while True:
-            message = await self._receive()
-            if message.get("id") == self._ids and "method" not in message:
-                if "error" in message:
-                    raise EngineError(f"the language server answered {method} with: {message['error']['message']}")
-                return message["result"]
-            if "id" in message:  # the server asks for its configuration: there is none
-                self._send({"jsonrpc": "2.0", "id": message["id"], "result": None})
-
-    async def end(self) -> None:
-        await self.request("shutdown")
-        self.notify("exit", None)
-        await self.process.wait()
-
-    def _send(self, message: dict[str, Any]) -> None:
-        assert self.process.stdin is not None
-        body = json.dumps(message).encode()
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-
-    async def _receive(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        try:
-            header = await self.process.stdout.readuntil(b"\r\n\r\n")
-            length = int(header.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-            message: dict[str, Any] = json.loads(await self.process.stdout.readexactly(length))
-        except asyncio.IncompleteReadError as error:
-            raise EngineError("the language server has ended unexpectedly", "see `midfill doctor`") from error
-        return message

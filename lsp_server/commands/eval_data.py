@@ -9,7 +9,7 @@ import gzip
 import json
 import subprocess
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 
 from grammars.languages import PLAIN, language_for
 from lsp_server import limits, secrets
-from lsp_server.commands.eval_cuts import Cut, Kind, Text, cut_list, usable
+from lsp_server.commands.eval_cuts import KINDS, Cut, Kind, Text, cut_list, usable
 from lsp_server.documents import split_lines, without_surrogates
 from lsp_server.settings import Settings
 from lsp_server.usage import UsageError
@@ -89,11 +89,11 @@ def _problem(body: Any) -> Problem:
     return Problem(cut=cut, test=test, entry_point=entry_point)
 
 
-def heldout(corpus: Path, count: int) -> list[Cut]:
-    """The frozen list of cuts in the held-out files of a training corpus, languages and kinds in turn, or its
-    beginning. Raises UsageError."""
-    lists = [cut_list(list(_records(corpus, language)), f"heldout/{language}") for language in HELD_OUT]
-    cuts = list(islice((cut for row in zip_longest(*lists) for cut in row if cut), count))
+def heldout(corpus: Path, count: int, name: str = "heldout", kinds: Sequence[Kind] = tuple(KINDS)) -> list[Cut]:
+    """The frozen list of cuts called `name` in the held-out files of a training corpus, languages and kinds in turn, or
+    its beginning; only those of `kinds`. Raises UsageError."""
+    lists = [cut_list(list(_records(corpus, language)), f"{name}/{language}") for language in HELD_OUT]
+    cuts = list(islice((cut for row in zip_longest(*lists) for cut in row if cut and cut.kind in kinds), count))
     if not cuts:
         raise UsageError(f"{corpus} holds no held-out files", "name the folder of the training corpus")
     return cuts
@@ -147,13 +147,14 @@ def tracked(folder: Path) -> Iterator[Text]:
         path = folder / name
         if language is PLAIN or language.id in Settings().disabled_languages or path.is_symlink():
             continue
-        text = None if secrets.by_name(name) or limits.by_name(name) else _source(path)
+        text = None if secrets.by_name(name) or limits.by_name(name) else source(path)
         if text is not None:
             yield Text(language=language.language_ids[0], path=without_surrogates(name), text=text)
 
 
-def _source(path: Path) -> str | None:
-    """The text of a file that holes are cut into, else None: it has gone, is huge, binary or not UTF-8."""
+def source(path: Path) -> str | None:
+    """The text of a file that can be evaluated on, else None: it has gone, is huge, binary, not UTF-8, or what an
+    editor would leave alone."""
     try:
         if not path.is_file() or path.stat().st_size > 1_000_000:
             return None

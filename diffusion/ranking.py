@@ -1,0 +1,142 @@
+"""Step 3 of a fill (infill.py): what the encoder says of finished middles, and which of them is the best.
+
+The encoder is a causal language model with the same weights as the decoder, so that one pass over a middle and the
+suffix head behind it gives log p(middle | prefix) + log p(suffix head | prefix, middle): by Bayes' rule, up to a
+constant, the middle's fit on both sides. A middle that was found nearby may be known to be right with probability c
+before any model has looked at it. Then an author copies it with probability c, and writes it anew otherwise: its
+probability is c + (1 - c) p(middle | prefix), a mixture as in pointer networks (See et al. 2017, "Get To The Point").
+
+Knows ids, log probabilities and the model; knows neither canvases nor text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from diffusion.denoise import ROWS_AT_ONCE, Rules
+from diffusion.kv_cache import KeyValueCache
+from diffusion.model import ResidentModel
+
+SCORED_PINS = 16
+"""Ids of the suffix head that take part in the score: the near ones decide, the far ones cost."""
+
+FEATURES = 7
+"""So many numbers the confidence in a middle is computed from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Middle:
+    """A candidate. `ended`: the model set its end. Scores are summed log probabilities in nats: of its length, of its
+    ids by the decoder as they were accepted, of its ids and of the suffix head by the encoder; `least` is the encoder's
+    of the least likely id. `known`: how likely it is to be right as far as that was known before, from 0 to 1."""
+
+    ids: tuple[int, ...] = ()
+    ended: bool = False
+    length_score: float = 0.0
+    decoder_score: float = 0.0
+    encoder_score: float = 0.0
+    suffix_score: float = 0.0
+    least: float = 0.0
+    known: float = 0.0
+
+    @property
+    def score(self) -> float:
+        """What candidates are ranked by. Not by the decoder's score: what it wrote itself always looks better to it
+        than a hint that it was given."""
+        own = self.length_score + self.encoder_score
+        if self.known:
+            anew = math.log1p(-self.known) + own if self.known < 1 else -math.inf
+            own = float(np.logaddexp(math.log(self.known), anew))
+        return own + self.suffix_score
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A middle as the encoder reads it: the log probability (nats) of each of its ids, the id that it expected there
+    with the log probability of that one, and the summed log probability of the suffix head behind it."""
+
+    log_p: tuple[float, ...]
+    expected: tuple[int, ...]
+    expected_log_p: tuple[float, ...]
+    suffix: float
+
+
+def features(middles: Sequence[Middle]) -> list[tuple[float, ...]]:
+    """Per middle the FEATURES its confidence is computed from, in nats unless said otherwise: the decoder's and the
+    encoder's log probability, that of the least likely id, that of the suffix head, the log of its share among all by
+    score, its lead over the best of the others, and the log odds of what was known before."""
+    scores = np.array([middle.score for middle in middles])
+    shares = scores - np.logaddexp.reduce(scores)
+    rows = []
+    for index, (middle, share) in enumerate(zip(middles, shares, strict=True)):
+        others = np.delete(scores, index)
+        lead = min(LEAD, scores[index] - others.max()) if len(others) else LEAD
+        rows.append((
+            middle.length_score + middle.decoder_score,
+            middle.encoder_score,
+            middle.least,
+            middle.suffix_score,
+            float(share),
+            float(lead),
+            math.log((middle.known + UNKNOWN) / (1 + UNKNOWN - middle.known)),
+        ))  # fmt: skip
+    return rows
+
+
+LEAD = 10.0
+"""Nats. A larger lead says no more, and is that of a middle without competition."""
+
+UNKNOWN = 0.05
+"""Odds of a middle of which nothing was known before, for the confidence."""
+
+
+def read(
+    model: ResidentModel,
+    cache: KeyValueCache,
+    middles: Sequence[tuple[int, ...]],
+    pins: tuple[int, ...],
+    rules: Rules,
+) -> list[Read]:
+    """One encoder call over all `middles` and the suffix head `pins` behind each. Expected is what the rules allow."""
+    rows = [(*middle, *pins) for middle in middles]
+    longest = max(map(len, rows))
+    if longest == 0:
+        return [Read(log_p=(), expected=(), expected_log_p=(), suffix=0.0)] * len(rows)
+    targets = model.tensor([row + (0,) * (longest - len(row)) for row in rows])  # (B, n)
+    assert cache.last_hidden is not None
+    ahead = cache.last_hidden.expand(len(rows), 1, -1)  # predicts each row's first id
+    rest = model.continuations(targets[:, :-1], cache) if longest > 1 else ahead[:, :0]
+    places = torch.arange(longest, device=targets.device).expand_as(targets)
+    lengths = torch.tensor([len(row) for row in rows], device=targets.device)
+    real = places < lengths[:, None]
+    hidden, wanted, first = torch.cat((ahead, rest), 1)[real], targets[real], (places == 0)[real]  # (N, H), (N,), (N,)
+    log_p, best, best_log_p = [], [], []
+    for start in range(0, len(hidden), ROWS_AT_ONCE):
+        part = slice(start, start + ROWS_AT_ONCE)
+        logits = model.logits(hidden[part])
+        total = logits.logsumexp(-1)
+        log_p.append(logits.gather(-1, wanted[part, None])[:, 0] - total)
+        top = rules.apply(logits, first[part]).max(-1)
+        best.append(top.indices)
+        best_log_p.append(top.values - total)
+    gained: list[float] = torch.cat(log_p).double().cpu().tolist()
+    expected: list[int] = torch.cat(best).tolist()
+    expected_log_p: list[float] = torch.cat(best_log_p).double().cpu().tolist()
+    found, start = [], 0
+    for middle, row in zip(middles, rows, strict=True):
+        ours, end = slice(start, start + len(middle)), start + len(row)
+        found.append(
+            Read(
+                log_p=tuple(gained[ours]),
+                expected=tuple(expected[ours]),
+                expected_log_p=tuple(expected_log_p[ours]),
+                suffix=sum(gained[ours.stop : end]),
+            )
+        )
+        start = end
+    return found
