@@ -45,11 +45,13 @@ class FillRequest:
     (file name, at most a few folders). `mode` "line" forbids newlines in the middle, "block" allows `max_lines` lines.
     `n` candidates at most are returned, best first. `deadline_ms` counts from the arrival of the request at the
     engine; None waits until the fill is done. `starts` are middles that may be right (what is left of an earlier
-    answer, lines found nearby): canvases start from them, and they are candidates. `drafts` asks for a draft
-    after every denoising step, `cells` for the state of each slot position in them. `steps` bounds the denoising steps
-    of each canvas (None: the profile's default). `length_of` is for evaluation only: the middle has as many tokens as
-    this text would have at this place (None: the engine finds the length). So is `decoding`: with "left-to-right" the
-    same weights write one line token by token, where the model can, without a look at `suffix` and `starts`.
+    answer, lines found nearby): canvases start from them, and they are candidates; `likely` says how likely each of
+    them is to be right, from 0 to 1, as far as that is known without a model (0, or left out: not known). `drafts` asks
+    for a draft after every denoising step, `cells` for the state of each slot position in them. `steps` bounds the
+    denoising steps of each canvas (None: the profile's default). `length_of` is for evaluation only: the middle has as
+    many tokens as this text would have at this place (None: the engine finds the length). So is `decoding`: with
+    "left-to-right" the same weights write one line token by token, where the model can, without a look at `suffix` and
+    `starts`; and `trace`, which asks for what the answer was chosen from.
     """
 
     id: str
@@ -65,14 +67,18 @@ class FillRequest:
     deadline_ms: float | None = None
     seed: int = 0
     starts: tuple[str, ...] = ()
+    likely: tuple[float, ...] = ()
     drafts: bool = False
     cells: bool = False
     steps: int | None = None
     length_of: str | None = None
     decoding: Decoding = "diffusion"
+    trace: bool = False
 
     def __post_init__(self) -> None:
         _check_ranges(self, "max_lines", "n", "seed", "steps")
+        if any(not 0 <= value <= 1 for value in self.likely):
+            raise BadRequest("likely must lie between 0 and 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,13 +161,29 @@ class Cost:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Trace:
+    """What an answer was chosen from: what the decoder alone would have said (`first`), what the ranking said before
+    the model corrected itself (`uncorrected`), and all there was to choose from (`batch`). `renoised`: ids that had
+    been accepted and were taken back; `revised`: those of them that became others in the answer."""
+
+    first: Candidate
+    uncorrected: Candidate
+    batch: tuple[Candidate, ...]
+    renoised: int = 0
+    revised: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Result:
-    """The end of a fill. `candidates` is empty when there is nothing to say."""
+    """The end of a fill. `candidates` is empty when there is nothing to say. `gate`: the confidence from which on the
+    model's answers are worth being shown unasked, None if that has not been measured."""
 
     candidates: tuple[Candidate, ...]
     finish: Finish = "stop"
     cost: Cost = Cost()
     model: str = ""
+    gate: float | None = None
+    trace: Trace | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,10 +10,11 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, repeat
 
 import torch
 
-from diffusion import infill, layouts, left_to_right, model, native_memory
+from diffusion import infill, layouts, left_to_right, model, native_memory, ranking
 from diffusion.api import (
     Candidate,
     Cell,
@@ -26,6 +27,7 @@ from diffusion.api import (
     FillRequest,
     Progress,
     Result,
+    Trace,
 )
 from diffusion.cache_pool import CachePool
 from diffusion.chat import Begun, ChatModel
@@ -143,18 +145,20 @@ class ResidentEngine:
     def _task(self, request: FillRequest, prompt: Prompt) -> Task:
         one_line = request.mode == "line"
         banned = self._special | self._newline if one_line else self._special
-        layout = self._profile.layout
+        width = self._profile.layout.line_width if one_line else self._profile.layout.block_width
+        hints = self._hints(request, prompt, width)
         return Task(
             prompt=prompt,
             rules=Rules.banning(banned, self._special | ~self._newline if prompt.starts_line else banned),
-            width=layout.line_width if one_line else layout.block_width,
+            width=width,
             one_line=one_line,
             newline=self._newline,
             candidates=request.n,
             steps=request.steps or self._profile.sampler.steps,
             canvases=CANVASES[request.mode],
             seed=request.seed,
-            hints=self._hints(request, prompt, layout.line_width if one_line else layout.block_width),
+            hints=tuple(hints),
+            known=hints,
             length=None if request.length_of is None else len(self._ids(prompt, request.length_of)),
         )
 
@@ -162,22 +166,23 @@ class ResidentEngine:
         """The ids of a middle at this place, with what the prompt holds back in front."""
         return tuple(self._vocabulary.encode(prompt.held_back + normalise(middle)))
 
-    def _hints(self, request: FillRequest, prompt: Prompt, width: int) -> tuple[tuple[int, ...], ...]:
-        """The ids of the first starts that can be an answer: not empty, within the slot and the request's lines."""
+    def _hints(self, request: FillRequest, prompt: Prompt, width: int) -> dict[tuple[int, ...], float]:
+        """The ids of the first starts that can be an answer, not empty, within the slot and the request's lines; and
+        how likely they are."""
         lines = request.max_lines if request.mode == "block" else 1
-        fitting: dict[tuple[int, ...], None] = {}
-        for start in request.starts:
+        fitting: dict[tuple[int, ...], float] = {}
+        for start, likely in zip(request.starts, chain(request.likely, repeat(0.0)), strict=False):
             text = normalise(start)
             ids = self._ids(prompt, text) if text.strip() and text.count("\n") < lines else ()
-            if 0 < len(ids) < width and len(fitting) < STARTS:
-                fitting[ids] = None
-        return tuple(fitting)
+            if 0 < len(ids) < width and (len(fitting) < STARTS or ids in fitting):
+                fitting[ids] = max(likely, fitting.get(ids, 0.0))
+        return fitting
 
     def _result(self, request: FillRequest | EditRequest, work: Begun, outcome: Outcome, cost: Cost) -> Result:
         distinct: dict[str, Candidate] = {}
         answers = [work.text(middle.ids) for middle in outcome.middles]
         by_itself = isinstance(request, FillRequest) and request.decoding == "left-to-right"
-        for answer, evidence in zip(answers, infill.features(outcome.middles), strict=True):
+        for answer, evidence in zip(answers, ranking.features(outcome.middles), strict=True):
             if answer and (answer[0].strip() or isinstance(request, EditRequest)):
                 text, replace_before = answer
                 sure = self._confidence(evidence, by_itself=by_itself)
@@ -190,7 +195,15 @@ class ResidentEngine:
             # Where the likeliest middle is empty there is nothing to add; but who asks for several wants to see some.
             best = answers[0] and answers[0][0].strip()
             candidates = tuple(distinct.values())[: request.n] if best or request.n > 1 else ()
-        return Result(candidates=candidates, finish=outcome.finish, cost=cost, model=self.name)
+        calibration = self._profile.calibration
+        return Result(
+            candidates=candidates,
+            finish=outcome.finish,
+            cost=cost,
+            model=self.name,
+            gate=None if calibration is None else calibration.gate,
+            trace=_trace(work, outcome) if isinstance(request, FillRequest) and request.trace else None,
+        )
 
     def _confidence(self, evidence: Sequence[float], *, by_itself: bool) -> float | None:
         """The probability that a candidate is exactly what the author wrote, where the profile has a calibration. That
@@ -224,6 +237,20 @@ class ResidentEngine:
             Cell(text=self._vocabulary.decode([token]), state=state)
             for token, state in zip(draft.slot, states, strict=True)
         )
+
+
+def _trace(work: Begun, outcome: Outcome) -> Trace:
+    best = outcome.middles[0]
+    middles = (outcome.first or best, outcome.uncorrected or best, *outcome.middles)
+    answers = [work.text(middle.ids) or ("", 0) for middle in middles]
+    first, uncorrected, *batch = [Candidate(text=text, replace_before=before) for text, before in answers]
+    return Trace(
+        first=first,
+        uncorrected=uncorrected,
+        batch=tuple(batch),
+        renoised=outcome.renoised,
+        revised=outcome.revised,
+    )
 
 
 def load(profile: str, on_progress: Callable[[Progress], None] = lambda _: None) -> ResidentEngine:

@@ -6,7 +6,8 @@ Also what every step works on: the task, and the desk with model and cache. Know
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -29,7 +30,8 @@ author is still in the middle of a word."""
 @dataclass(frozen=True, kw_only=True)
 class Task:
     """What to fill, in ids. `one_line`: a newline ends the middle. `candidates`: so many at least. `hints`: middles
-    that may be right, none empty nor as long as the slot. `length`: the true length, if it is known."""
+    that may be right, none empty nor as long as the slot. `known`: how likely some of them are to be right, from 0 to
+    1, as far as that is known before the model looks at them. `length`: the true length, if it is known."""
 
     prompt: Prompt
     rules: Rules
@@ -41,6 +43,7 @@ class Task:
     canvases: int
     seed: int = 0
     hints: tuple[tuple[int, ...], ...] = ()
+    known: Mapping[tuple[int, ...], float] = field(default_factory=dict)
     length: int | None = None
 
 

@@ -56,17 +56,27 @@ class Sampler:
     margin: float = 8.0
 
 
+FEATURES = 7
+"""So many numbers the confidence in a middle is computed from (ranking.features)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
     """From scores to what they mean, fitted on held-out cuts. Both are logistic: sigmoid(scale * logit + bias).
 
-    `end` maps the raw end-of-middle probabilities, `confidence` the score of a candidate.
+    `end` maps the raw end-of-middle probabilities, `confidence` the features of a candidate (ranking.features).
+    `gate`: the confidence from which on an answer is worth being shown unasked, None if nobody has measured it.
     """
 
     end_scale: float = 1.0
     end_bias: float = 0.0
     confidence_weights: tuple[float, ...] = ()
     confidence_bias: float = 0.0
+    gate: float | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.confidence_weights) not in (0, FEATURES):
+            raise ValueError(f"[calibration] has {len(self.confidence_weights)} confidence_weights, not {FEATURES}")
 
 
 @dataclass(frozen=True, kw_only=True)

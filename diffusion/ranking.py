@@ -25,9 +25,6 @@ from diffusion.model import ResidentModel
 SCORED_PINS = 16
 """Ids of the suffix head that take part in the score: the near ones decide, the far ones cost."""
 
-FEATURES = 7
-"""So many numbers the confidence in a middle is computed from."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Middle:
@@ -67,12 +64,12 @@ class Read:
 
 
 def features(middles: Sequence[Middle]) -> list[tuple[float, ...]]:
-    """Per middle the FEATURES its confidence is computed from, in nats unless said otherwise: the decoder's and the
+    """Per middle the numbers that its confidence is computed from, in nats unless said otherwise: the decoder's and the
     encoder's log probability, that of the least likely id, that of the suffix head, the log of its share among all by
     score, its lead over the best of the others, and the log odds of what was known before."""
     scores = np.array([middle.score for middle in middles])
     shares = scores - np.logaddexp.reduce(scores)
-    rows = []
+    rows: list[tuple[float, ...]] = []
     for index, (middle, share) in enumerate(zip(middles, shares, strict=True)):
         others = np.delete(scores, index)
         lead = min(LEAD, scores[index] - others.max()) if len(others) else LEAD

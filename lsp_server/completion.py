@@ -203,8 +203,9 @@ class Completer:
         )
         if isinstance(request, Nothing):
             return request
-        starts = (*self.cache.leftovers(place), *request.starts)
-        return replace(request, starts=starts, decoding=self.decoding)
+        leftovers = self.cache.leftovers(place)
+        starts, likely = (*leftovers, *request.starts), (0.0,) * len(leftovers) + request.likely
+        return replace(request, starts=starts, likely=likely, decoding=self.decoding)
 
     async def _ask_engine(self, ask: Ask, request: FillRequest) -> Result | Failure:
         """One fill, to its end. Being cancelled closes the stream, which cancels the fill."""
@@ -227,7 +228,7 @@ class Completer:
         """The candidates that are fit to be shown, best first, without doubles."""
         insertions: dict[str, Insertion] = {}
         refused = Offer(reason="the model has nothing to say here", gate="model")
-        least = self._settings(ask).min_confidence
+        least = gates.confidence(self._settings(ask).min_confidence, result.gate)
         for candidate in result.candidates:
             sure = candidate.confidence
             if not ask.explicit and sure is not None and sure < least:

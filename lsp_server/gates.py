@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from lsp_server.settings import Settings
 
 
+UNMEASURED = 0.35
+"""The least confidence in the answers of a model that states its confidence, but not what it is worth."""
+
+
 def document(settings: Settings, language: str, path: str, *, explicit: bool = False) -> str:
     """Why nothing is offered in a document: `language` is its LSP language id, `path` relative to the workspace."""
     if not settings.enabled:
@@ -31,6 +35,14 @@ def document(settings: Settings, language: str, path: str, *, explicit: bool = F
         if path and _spec(glob).match_file(path.replace("\\", "/").lstrip("/")):
             return f"switched off while typing in files like {glob} (setting disabledGlobs)"
     return ""
+
+
+def confidence(setting: float, model: float | None) -> float:
+    """The confidence from which on an answer is shown: the setting minConfidence, or where that is negative what the
+    model's profile says, if it says something."""
+    if setting >= 0:
+        return setting
+    return UNMEASURED if model is None else model
 
 
 def place(around: SyntaxContext, *, comments: bool = True, strings: bool = True) -> str:

@@ -73,7 +73,10 @@ class Settings:
     )
     max_lines: int = _row(12, "Lines of one completion at most.", low=1, high=100)
     min_confidence: float = _row(
-        0.35, "Completions that are right less often than this are not shown while typing.", high=1
+        -1.0,
+        "Completions that are right less often than this are not shown while typing; -1 for what suits the model.",
+        low=-1,
+        high=1,
     )
     prefix_chars: int = _row(
         8_000, "How much text before the cursor reaches the engine, in characters.", low=200, high=200_000

@@ -1,35 +1,63 @@
-"""Fits the two calibrations of a profile on held-out cuts, and prints them as its [calibration] table.
+"""Fits what a profile's numbers mean on held-out holes, and writes them down as its [calibration] table.
 
-    python -m diffusion.training.calibrate --heldout CORPUS --cuts 400
+    midfill eval heldout --corpus CORPUS --limit 400 --requests FILE    # the holes, as an editor would ask
+    python -m diffusion.training.calibrate FILE --write --svg PICTURE
 
 `end`: the probability of end-of-middle at position i against whether the middle is over there. `confidence`: the
-evidence of the best candidate against whether it is exactly what the author wrote. Both are logistic regressions.
+features of the best candidate (ranking.features) against whether it is exactly what the author wrote. Both are logistic
+regressions. `gate`: the confidence from which on answers are right often enough to be shown (reliability.gate). The
+confidence is fitted on one half of the holes, drawn by chance; what is printed and pictured is the other half.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import random
+import re
 import sys
-from dataclasses import replace
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
-from diffusion import infill, layouts, model, opening
-from diffusion.api import FillRequest
+from diffusion import infill, layouts, model, opening, ranking
+from diffusion.api import EngineError, FillRequest, parse_request
 from diffusion.engine import ResidentEngine
 from diffusion.infill import Outcome
 from diffusion.opening import Desk, Tally, Task
-from diffusion.profiles import Calibration, load_profile
+from diffusion.profiles import Calibration, load_profile, profile_file
 from diffusion.stopping import Limits
-from diffusion.training.evaluate import Cut, heldout
+from diffusion.training import reliability
 from diffusion.training.trainer import use_threads
 from diffusion.vocabulary import Vocabulary
 
-SEED = 7
-"""Other cuts than those that evaluate.py counts by default."""
+LEAST = 20
+"""Holes from which on there is something to fit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hole:
+    """A request and what stood there."""
+
+    request: FillRequest
+    middle: str
+
+
+def holes(path: Path) -> list[Hole]:
+    """Read what `midfill eval heldout --requests` wrote. Raises EngineError."""
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+        found = [Hole(request=parse_request(body["request"]), middle=str(body["middle"])) for body in lines]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise EngineError(f"{path} holds no requests: {error}", "write it: midfill eval heldout --requests") from error
+    if len(found) < LEAST:
+        raise EngineError(f"{path} holds {len(found)} requests, too few to fit on", "write more of them: --limit 400")
+    return found
 
 
 def fit(inputs: np.ndarray, hits: np.ndarray, ridge: float = 1e-3) -> tuple[tuple[float, ...], float]:
@@ -53,57 +81,110 @@ def fit(inputs: np.ndarray, hits: np.ndarray, ridge: float = 1e-3) -> tuple[tupl
 class Calibrator(ResidentEngine):
     """An engine that also shows what its answers rest on."""
 
-    def ends(self, cut: Cut) -> tuple[list[float], list[bool]]:
+    def ends(self, hole: Hole) -> tuple[list[float], list[bool]]:
         """Per slot position, the raw end probability and whether the true middle is over there."""
-        request = _request(cut)
-        task, desk, length = self._prepared(request, cut)
+        task, desk = self._prepared(hole)
+        length = len(self._ids(task.prompt, hole.middle))
         self._model.encode(task.prompt.encoder, desk.cache)
         raw = opening.end_probabilities(task, opening.first_canvas(task, desk), desk)[0]
         return raw.tolist(), [position >= length for position in range(task.width)]
 
-    def evidence(self, cut: Cut) -> tuple[tuple[float, float, float], bool] | None:
+    def evidence(self, hole: Hole) -> tuple[tuple[float, ...], bool] | None:
         """What the best candidate rests on, and whether it is right; None where it is empty."""
-        task, desk, _ = self._prepared(_request(cut), cut)
+        task, desk = self._prepared(hole)
         (outcome,) = (e for e in infill.fill(task, desk, Limits()) if isinstance(e, Outcome))
         text = self._vocabulary.decode(outcome.middles[0].ids)
         if not text.strip():
             return None
-        return infill.features(outcome.middles)[0], text.rstrip() == (task.prompt.held_back + cut.middle).rstrip()
+        return ranking.features(outcome.middles)[0], text.rstrip() == (task.prompt.held_back + hole.middle).rstrip()
 
-    def _prepared(self, request: FillRequest, cut: Cut) -> tuple[Task, Desk, int]:
-        prompt = layouts.native(request, self._vocabulary, self._profile)
+    def _prepared(self, hole: Hole) -> tuple[Task, Desk]:
+        prompt = layouts.native(hole.request, self._vocabulary, self._profile)
         desk = Desk(model=self._model, cache=self._model.new_cache(), profile=self._profile, tally=Tally())
-        return self._task(request, prompt), desk, len(self._ids(prompt, cut.middle))
+        return self._task(hole.request, prompt), desk
 
 
-def _request(cut: Cut) -> FillRequest:
-    return FillRequest(id="1", language=cut.language, path=cut.path, prefix=cut.prefix, suffix=cut.suffix)
+def calibrate(profile_name: str, found: Sequence[Hole]) -> tuple[Calibration, list[float], list[bool]]:
+    """The calibration of a profile; and of the holes that it was not fitted on the confidences and what was right."""
+    profile = replace(load_profile(profile_name), calibration=None)
+    vocabulary = Vocabulary(profile.weights / "tokenizer.json", profile.specials)
+    resident = model.load(profile)
+    plain = Calibrator(profile, vocabulary, resident)
+    probabilities, over = (np.concatenate(part) for part in zip(*map(plain.ends, _shown(found, "ends")), strict=True))
+    clipped = np.clip(probabilities, 1e-9, 1 - 1e-9)
+    (end_scale,), end_bias = fit(np.log(clipped / (1 - clipped))[:, None], over)
+    calibration = Calibration(end_scale=end_scale, end_bias=end_bias)
+    calibrated = Calibrator(replace(profile, calibration=calibration), vocabulary, resident)
+    pairs = [pair for pair in map(calibrated.evidence, _shown(found, "fills")) if pair]
+    random.Random(0).shuffle(pairs)
+    if len(pairs) < LEAST:
+        raise EngineError("the model answers hardly ever: nothing to fit on", "train it for longer")
+    inputs, hits = np.array([x for x, _ in pairs]), np.array([hit for _, hit in pairs])
+    half = len(pairs) // 2
+    weights, bias = fit(inputs[:half], hits[:half], RIDGE)
+    sure = 1 / (1 + np.exp(-(inputs @ np.array(weights) + bias)))
+    chosen = reliability.gate(sure[:half].tolist(), hits[:half].tolist())
+    calibration = replace(calibration, confidence_weights=weights, confidence_bias=bias, gate=chosen)
+    return calibration, sure[half:].tolist(), hits[half:].tolist()
+
+
+RIDGE = 3e-3
+"""There are a hundred or two to fit on."""
+
+
+def _shown(found: Sequence[Hole], what: str) -> Iterator[Hole]:
+    """`found`, with progress on standard error."""
+    begun = time.monotonic()
+    for done, hole in enumerate(found, 1):
+        yield hole
+        if done % 20 == 0 or done == len(found):
+            print(f"\r{what}: {done} of {len(found)}, {time.monotonic() - begun:.0f} s", end="", file=sys.stderr)
+    print(file=sys.stderr)
+
+
+def toml(calibration: Calibration) -> str:
+    """The [calibration] table of a profile."""
+    weights = ", ".join(f"{weight:.4f}" for weight in calibration.confidence_weights)
+    return (
+        f"[calibration]\nend_scale = {calibration.end_scale:.4f}\nend_bias = {calibration.end_bias:.4f}\n"
+        f"confidence_weights = [{weights}]\nconfidence_bias = {calibration.confidence_bias:.4f}\n"
+        f"gate = {calibration.gate or 0:.4f}\n"
+    )
+
+
+def written(profile: str, table: str) -> str:
+    """The text of a profile's file with `table` in place of its [calibration], or at its end."""
+    rest = re.sub(r"^\[calibration\].*?(?=^\[|\Z)", "", profile, flags=re.DOTALL | re.MULTILINE)
+    return f"{rest.rstrip()}\n\n{table}"
 
 
 def main(argv: list[str]) -> int:
     """The command line above."""
     parser = argparse.ArgumentParser(prog="python -m diffusion.training.calibrate", description=__doc__.split("\n")[0])
-    parser.add_argument("--heldout", type=Path, required=True, metavar="CORPUS", help="folder of the training corpus")
-    parser.add_argument("--cuts", type=int, default=400, help="held-out cuts to fit on (default: %(default)s)")
+    parser.add_argument("requests", type=Path, metavar="FILE", help="held-out requests to fit on")
     parser.add_argument("--profile", default="embedded", help="model profile (default: %(default)s)")
+    parser.add_argument("--write", action="store_true", help="put the table into the profile's file")
+    parser.add_argument("--svg", type=Path, metavar="PICTURE", help="where to put a reliability diagram")
     options = parser.parse_args(argv)
     use_threads(1)
-    profile = replace(load_profile(options.profile), calibration=None)
-    vocabulary = Vocabulary(profile.weights / "tokenizer.json", profile.specials)
-    cuts = list(heldout(options.heldout, options.cuts, seed=SEED))
-    resident = model.load(profile)
-    plain = Calibrator(profile, vocabulary, resident)
-    probabilities, over = (np.concatenate(part) for part in zip(*map(plain.ends, cuts), strict=True))
-    clipped = np.clip(probabilities, 1e-9, 1 - 1e-9)
-    (end_scale,), end_bias = fit(np.log(clipped / (1 - clipped))[:, None], over)
-    calibration = Calibration(end_scale=end_scale, end_bias=end_bias)
-    calibrated = Calibrator(replace(profile, calibration=calibration), vocabulary, resident)
-    pairs = [pair for pair in map(calibrated.evidence, cuts) if pair]
-    weights, bias = fit(np.array([x for x, _ in pairs]), np.array([hit for _, hit in pairs]))
-    print(f"# fitted on {len(cuts)} held-out rest-of-line cuts, {sum(hit for _, hit in pairs)} of them exact")
-    print("[calibration]")
-    print(f"end_scale = {end_scale:.4f}\nend_bias = {end_bias:.4f}")
-    print(f"confidence_weights = [{', '.join(f'{w:.4f}' for w in weights)}]\nconfidence_bias = {bias:.4f}")
+    try:
+        found = holes(options.requests)
+        calibration, sure, hits = calibrate(options.profile, found)
+    except EngineError as error:
+        print(f"{error.message}\n{error.hint}", file=sys.stderr)
+        return 1
+    bins, table = reliability.bins(sure, hits), toml(calibration)
+    shown = [hit for confidence, hit in zip(sure, hits, strict=True) if confidence >= (calibration.gate or 0)]
+    print(f"{table}\n{len(found)} holes; the half that was not fitted on, in percent:\n\n{reliability.table(bins)}\n")
+    print(
+        f"right {100 * np.mean(hits):.1f} %; above the gate {100 * len(shown) / len(hits):.1f} % of the answers", end=""
+    )
+    print(f", of which {100 * np.mean(shown):.1f} % are right" if shown else "")
+    if options.svg:
+        options.svg.write_text(reliability.svg(bins), encoding="utf-8")
+    if options.write:
+        path = profile_file(options.profile)
+        path.write_text(written(path.read_text(encoding="utf-8"), table), encoding="utf-8")
     return 0
 
 

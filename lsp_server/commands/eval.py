@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import dataclasses
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,13 +16,21 @@ from typing import Any
 from rich.console import Console
 
 from lsp_server.chosen_model import chosen_model
-from lsp_server.commands import eval_context, eval_data, eval_figures, eval_report, eval_run, render, session
+from lsp_server.commands import (
+    eval_context,
+    eval_data,
+    eval_figures,
+    eval_heldout,
+    eval_report,
+    eval_run,
+    render,
+    session,
+)
 from lsp_server.commands.eval_context import Repository
 from lsp_server.commands.eval_cuts import KINDS
 from lsp_server.commands.eval_figures import Trial
 from lsp_server.commands.eval_sandbox import SECONDS, Sandbox
 from lsp_server.engines import AUTO
-from lsp_server.settings import Settings
 from lsp_server.usage import Parser, UsageError, whole_number
 
 DESCRIPTION = """\
@@ -48,15 +57,6 @@ files outside a temporary folder. That guards against accidents, not against mal
 that you do not trust.
 """
 
-HELDOUT = """\
-Holes in the held-out packages of a training corpus: the rest of a line from a random column, a whole line, what stands
-between two brackets, a block of two to six lines. Where the model states its confidence, `shown` is the share of holes
-whose answer passes the gate with which the settings begin, and `exact of shown` the share of those that are right.
-
-example:
-  midfill eval heldout --corpus ~/.local/state/midfill/training/corpus
-"""
-
 REPO = """\
 Cuts holes into the source files below DIR that git tracks and lets the model fill them: the test that says which model
 to run. Nothing is written, and nothing leaves the machine unless a profile names a remote engine.
@@ -68,12 +68,6 @@ examples:
   midfill eval repo ~/src/app --context files lines
 """
 
-LANGUAGE_GROUPS: tuple[tuple[str, ...], ...] = (
-    ("python",),
-    ("javascript",),
-    ("typescript",),
-    ("javascript", "typescript"),
-)
 PROFILES = 4
 
 
@@ -108,33 +102,10 @@ def _human_eval(options: argparse.Namespace, out: Console, err: Console) -> dict
 
 
 def _heldout(options: argparse.Namespace, out: Console, err: Console) -> dict[str, Any]:
-    cuts = eval_data.heldout(options.corpus, options.limit)
-    trials = asyncio.run(eval_run.fill_cuts(_conditions(options), cuts, err))
-    threshold = Settings().min_confidence
-    rows = []
-    for kind in KINDS:
-        for languages in LANGUAGE_GROUPS:
-            chosen = [t for t in trials if t.cut.kind == kind and t.cut.language in languages]
-            if chosen:
-                figures = eval_figures.summary(chosen) | eval_figures.gate(chosen, threshold)
-                rows.append({"kind": kind, "language": "+".join(languages), **figures})
-    eval_report.rows(out, ("kind", "language"), rows)
-    overall = eval_figures.summary(trials) | eval_figures.gate(trials, threshold)
-    out.print("all together")
-    eval_report.single(out, overall)
-    bins = eval_figures.reliability(trials)
-    if bins:
-        out.print("\nreliability: what the model says of itself, and what is true (%)")
-        eval_report.rows(out, (), bins)
-    return {
-        "profile": options.profile,
-        "gate": threshold,
-        **overall,
-        "rows": rows,
-        "reliability": bins,
-        "oracle_length": options.oracle_length,
-        "steps": options.steps,
-    }
+    conditions = dataclasses.replace(_conditions(options), trace=True)
+    return eval_heldout.run(
+        options, conditions, lambda cuts: asyncio.run(eval_run.fill_cuts(conditions, cuts, err)), out
+    )
 
 
 def _repo(options: argparse.Namespace, out: Console, err: Console) -> dict[str, Any]:
@@ -238,8 +209,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_conditions(human_eval)
     human_eval.set_defaults(evaluate=_human_eval)
 
-    heldout = kinds.add_parser("heldout", description=HELDOUT, formatter_class=raw)
-    heldout.add_argument("--corpus", type=Path, required=True, metavar="DIR", help="folder of the training corpus")
+    heldout = kinds.add_parser("heldout", description=eval_heldout.DESCRIPTION, formatter_class=raw)
+    eval_heldout.add_arguments(heldout)
     _add_limit(heldout, 2_400, "holes")
     _add_conditions(heldout)
     heldout.set_defaults(evaluate=_heldout)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from diffusion.api import Result
+from diffusion.api import Candidate, Result
 from lsp_server.commands.eval_cuts import Cut
 
 DRAWS = 2_000
@@ -23,7 +23,9 @@ BINS = 10
 @dataclass(frozen=True, kw_only=True)
 class Trial:
     """One cut and what was made of it. `completed`: the file up to the end of the middle that was written.
-    `similarity` from 0 to 1; `length_error` in characters; `confidence` None: no calibration, or no answer."""
+    `similarity` from 0 to 1; `length_error` in characters; `confidence` None: no calibration, or no answer. `gate`:
+    from which confidence on the model's answers are worth being shown. `choice`: what the answer was chosen from, if
+    that is known."""
 
     cut: Cut
     completed: str
@@ -34,27 +36,65 @@ class Trial:
     forwards: int
     ms: float
     confidence: float | None
+    gate: float | None = None
+    choice: Choice | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Whether the decoder's own first candidate would have been exact, the best one before the model corrected itself,
+    and any of the batch; ids that were taken back, and those of them that became others."""
+
+    first: bool
+    uncorrected: bool
+    uncorrected_similarity: float
+    any: bool
+    renoised: int
+    revised: int
 
 
 def judge(cut: Cut, result: Result) -> Trial:
     """Compare the best candidate with what the author wrote. Blanks at the end of a line make no difference, neither
     do newlines at the end of a middle after which the line ends. No candidate counts as an empty middle."""
     best = result.candidates[0] if result.candidates else None
-    kept = len(cut.prefix) - (best.replace_before if best else 0)
-    written = best.text if best else ""
-    truth = cut.prefix[kept:] + cut.middle
-    tail = cut.suffix.partition("\n")[0]
-    ours, theirs = written.strip(), truth.strip()
+    shown = best or Candidate(text="")
+    kept = len(cut.prefix) - shown.replace_before
+    exact, similarity, length_error = _compared(cut, shown)
+    trace, choice = result.trace, None
+    if trace:
+        uncorrected, uncorrected_similarity, _ = _compared(cut, trace.uncorrected)
+        choice = Choice(
+            first=_compared(cut, trace.first)[0],
+            uncorrected=uncorrected,
+            uncorrected_similarity=uncorrected_similarity,
+            any=any(_compared(cut, candidate)[0] for candidate in (trace.first, *trace.batch)),
+            renoised=trace.renoised,
+            revised=trace.revised,
+        )
     return Trial(
         cut=cut,
-        completed=cut.prefix[:kept] + written,
+        completed=cut.prefix[:kept] + shown.text,
         answered=best is not None,
-        exact=(written + tail).rstrip() == (truth + tail).rstrip(),
-        similarity=difflib.SequenceMatcher(None, ours, theirs, autojunk=False).ratio(),
-        length_error=abs(len(ours) - len(theirs)),
+        exact=exact,
+        similarity=similarity,
+        length_error=length_error,
         forwards=result.cost.forwards,
         ms=result.cost.ms,
         confidence=best.confidence if best else None,
+        gate=result.gate,
+        choice=choice,
+    )
+
+
+def _compared(cut: Cut, candidate: Candidate) -> tuple[bool, float, int]:
+    """Exact or not, similarity, difference in length."""
+    truth = cut.prefix[len(cut.prefix) - candidate.replace_before :] + cut.middle
+    tail = cut.suffix.partition("\n")[0]
+    ours, theirs = candidate.text.strip(), truth.strip()
+    return (
+        (candidate.text + tail).rstrip() == (truth + tail).rstrip(),
+        difflib.SequenceMatcher(None, ours, theirs, autojunk=False).ratio(),
+        abs(len(ours) - len(theirs)),
     )
 
 
@@ -98,8 +138,11 @@ def difference(
 ) -> tuple[float, float, float]:
     """By how many points of exact match (or of another value from 0 to 1) `other` is better than `first` on the same
     cuts, and the interval of that."""
-    gains = [value(b) - value(a) for a, b in zip(first, other, strict=True)]
-    low, high = interval(gains, [trial.cut.group for trial in first])
+    return _gained([value(b) - value(a) for a, b in zip(first, other, strict=True)], first)
+
+
+def _gained(gains: Sequence[float], trials: Sequence[Trial]) -> tuple[float, float, float]:
+    low, high = interval(gains, [trial.cut.group for trial in trials])
     return percent(gains), round(100 * low, 3), round(100 * high, 3)
 
 
@@ -110,6 +153,33 @@ def gate(trials: Sequence[Trial], threshold: float) -> dict[str, float | None]:
         return {}
     shown = [trial.exact for trial in trials if trial.confidence is not None and trial.confidence >= threshold]
     return {"shown": round(100 * len(shown) / len(trials), 3), "exact_of_shown": percent(shown) if shown else None}
+
+
+def choices(trials: Sequence[Trial]) -> dict[str, Any]:
+    """What the ranking and self-correction gain, in percent: exact matches of the decoder's first candidate, of the
+    ranking's, after self-correction, and of the best of the batch, which no ranking can surpass; fills in which ids
+    were taken back, and in which some became others; and what that gained. Empty where nothing is known of it."""
+    known = [(trial, trial.choice) for trial in trials if trial.choice]
+    if not known:
+        return {}
+    traced = [trial for trial, _ in known]
+    exact, *exact_95 = _gained([trial.exact - choice.uncorrected for trial, choice in known], traced)
+    similar, *similar_95 = _gained(
+        [trial.similarity - choice.uncorrected_similarity for trial, choice in known], traced
+    )
+    return {
+        "exact_first": percent(choice.first for _, choice in known),
+        "exact_ranked": percent(choice.uncorrected for _, choice in known),
+        "exact_corrected": percent(trial.exact for trial in traced),
+        "exact_best": percent(choice.any for _, choice in known),
+        "renoised": percent(choice.renoised > 0 for _, choice in known),
+        "revised": percent(choice.revised > 0 for _, choice in known),
+        "revised_ids": mean(choice.revised for _, choice in known),
+        "correction_exact": exact,
+        "correction_exact_95": exact_95,
+        "correction_similarity": similar,
+        "correction_similarity_95": similar_95,
+    }
 
 
 def reliability(trials: Sequence[Trial]) -> list[dict[str, Any]]:

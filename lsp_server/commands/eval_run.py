@@ -30,7 +30,7 @@ CLIENT = "eval"
 class Conditions:
     """Who fills and how: engine and profile as on the command line; `steps` None: as many as the profile says;
     `oracle_length`: the model is told how long the middle is. `repository`: what else is open; `sources`: what of all
-    that goes into a request (None: what the settings begin with)."""
+    that goes into a request (None: what the settings begin with). `trace`: ask what the answers were chosen from."""
 
     engine: str
     profile: str
@@ -38,6 +38,7 @@ class Conditions:
     oracle_length: bool = False
     repository: Repository | None = None
     sources: frozenset[str] | None = None
+    trace: bool = False
 
     def request(self, cut: Cut, number: int) -> FillRequest:
         """What an editor would ask for at the cut, but with the task that the kind of cut sets: one candidate, the
@@ -60,6 +61,7 @@ class Conditions:
             max_lines=cut.max_lines,
             steps=self.steps,
             length_of=cut.middle if self.oracle_length else None,
+            trace=self.trace,
         )
 
 

@@ -1,12 +1,15 @@
 """Lines of this and other texts that continue the cursor's line: guesses that cost nothing, for the engine to judge.
 
-Knows texts. Work is bounded: a text is searched at the speed of C, and few places in it are looked at.
+How likely a guess is to be right follows from how it was found; the engine weighs it against what the model says. Knows
+texts and no model. Work is bounded: a text is searched at the speed of C, and few places in it are looked at.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 MIN_TYPED = 3
 """So many characters behind the indentation make a line's beginning; below, the line before has to agree as well."""
@@ -16,8 +19,42 @@ MAX_HITS = 64
 MAX_CHARS = 200
 MIN_CHARS = 2
 
+AGREES = 1_000
+"""Votes of a line whose neighbour above agrees, against one of another line."""
 
-def continuations(text: str, offset: int, others: Sequence[str], count: int) -> tuple[str, ...]:
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """How a guess was found. `typed` and `length`: characters of the line before it, and of it. `found`: lines that
+    continue the cursor's, `guesses`: how many different guesses they make; `share` of them make this one. `first`: none
+    has more votes. `agrees`: the line above one of them is the one above the cursor's."""
+
+    typed: int
+    length: int
+    found: int
+    guesses: int
+    share: float
+    first: bool
+    agrees: bool
+
+    @property
+    def likely(self) -> float:
+        """The probability that the author goes on like this. A logistic regression on 25,000 guesses in rest-of-line
+        holes of the training corpus; on packages that were held out, it is right to within 0.05 (calibrate_starts)."""
+        odds = (
+            -3.76
+            + 0.33 * math.log1p(self.typed)
+            - 1.22 * math.log(self.guesses)
+            + 0.90 * self.first
+            + 1.44 * self.agrees
+            + 2.36 * self.share
+            - 0.63 * math.log1p(self.length)
+            + 1.43 * math.log1p(self.found)
+        )
+        return 1 / (1 + math.exp(-odds))
+
+
+def continuations(text: str, offset: int, others: Sequence[str], count: int) -> dict[str, Evidence]:
     """At most `count` texts that could stand at `offset`, the likeliest first, each without a line end.
 
     A line counts if it begins like the cursor's line, indentation apart, and ends with what follows there; where little
@@ -41,11 +78,24 @@ def continuations(text: str, offset: int, others: Sequence[str], count: int) -> 
                 continue
             guess = guess[: len(guess) - len(rest)]
             if len(guess.strip()) >= MIN_CHARS and len(guess) <= MAX_CHARS:
-                votes[guess] += 1_000 if agrees else 1
+                votes[guess] += AGREES if agrees else 1
                 order.setdefault(guess, len(order))
     below = text[end + 1 :].partition("\n")[0].strip() if end >= 0 else ""
     ranked = sorted(votes, key=lambda guess: (-votes[guess], order[guess]))
-    return tuple(guess for guess in ranked if not below or (typed + guess).strip() != below)[:count]
+    chosen = [guess for guess in ranked if not below or (typed + guess).strip() != below][:count]
+    found = {guess: sum(divmod(votes[guess], AGREES)) for guess in votes}
+    return {
+        guess: Evidence(
+            typed=len(typed),
+            length=len(guess),
+            found=sum(found.values()),
+            guesses=len(votes),
+            share=found[guess] / sum(found.values()),
+            first=index == 0,
+            agrees=votes[guess] >= AGREES,
+        )
+        for index, guess in enumerate(chosen)
+    }
 
 
 def _like(source: str, place: int, typed: str, blanks: str, above: str) -> Iterator[tuple[tuple[str, int], bool]]:

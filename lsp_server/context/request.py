@@ -94,6 +94,7 @@ def build_request(
     block = stands_in.kind == "block"
     others = [file.document.text for file in around.files]
     lines = budget.lines if "lines" in budget.sources else 0
+    guesses = continuations(document.text, stands_in.offset, others, lines)
     return FillRequest(
         id=request_id,
         client=client,
@@ -107,6 +108,7 @@ def build_request(
         n=n,
         deadline_ms=deadline_ms,
         seed=seed,
-        starts=tuple(map(without_surrogates, continuations(document.text, stands_in.offset, others, lines))),
+        starts=tuple(map(without_surrogates, guesses)),
+        likely=tuple(guess.likely for guess in guesses.values()),
         drafts=drafts,
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from diffusion import infill, layouts, opening
+from diffusion import infill, layouts, opening, ranking
 from diffusion.api import FillRequest, Result
 from diffusion.canvas import closed_canvas
 from diffusion.denoise import Rules, denoise
@@ -92,7 +92,7 @@ def test_a_literal_has_the_scores_of_a_naive_loop(engine: ResidentEngine, tiny: 
     (found,) = (middle for middle in outcome(task, desk).middles if middle.ids == task.hints[0])
     cache, total = tiny.model.new_cache(), []
     ids = list(task.prompt.encoder)
-    for token in (*task.hints[0], *task.prompt.pins[: infill.SCORED_PINS]):
+    for token in (*task.hints[0], *task.prompt.pins[: ranking.SCORED_PINS]):
         tiny.model.encode(ids, cache)
         assert cache.last_hidden is not None
         total.append(float(tiny.model.logits(cache.last_hidden)[0].log_softmax(-1)[token]))

@@ -111,7 +111,7 @@ def test_earlier_cells_are_cut_at_a_line() -> None:
 
 def guesses(marked: str, *others: str, count: int = 3) -> tuple[str, ...]:
     prefix, suffix = marked.split(CURSOR)
-    return continuations(prefix + suffix, len(prefix), others, count)
+    return tuple(continuations(prefix + suffix, len(prefix), others, count))
 
 
 @pytest.mark.parametrize(
