@@ -60,7 +60,7 @@ class Ledger:
     def _write(self, wait: float) -> None:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._lock.acquire(timeout=wait):
+            with self._lock.acquire(timeout=wait, poll_interval=0.005):
                 self._append()
         except filelock.Timeout:
             return

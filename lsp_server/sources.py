@@ -45,15 +45,13 @@ class Sources:
         self._client = None if isinstance(ours, Mapping) and "midfill" in ours else ours
         self._changed()
 
-    def set_of_file(self, uri: str, body: Any) -> bool:
-        """The client's configuration for one file; true if that changes anything."""
-        before = self.of(uri)
+    def set_of_file(self, uri: str, body: Any) -> None:
+        """The client's configuration for one file."""
         if body is None or section(body) == self._client:
             self._of_file.pop(uri, None)
         else:
             self._of_file[uri] = body
         self._merged.pop(uri, None)
-        return self.of(uri) != before
 
     def forget(self, uri: str) -> None:
         self._of_file.pop(uri, None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
@@ -38,7 +38,7 @@ async def initialized(ls: Server, params: types.InitializedParams) -> None:
             register_options=types.DidChangeConfigurationRegistrationOptions(section=SECTION),
         )
         ls.client_register_capability(types.RegistrationParams([registration]))
-    await pull(ls)
+    await pull(ls, ls.files.documents)
     ls.reporter.follow_engine()
 
 
@@ -47,7 +47,7 @@ async def did_change(ls: Server, params: types.DidChangeConfigurationParams) -> 
     if params.settings:
         ls.sources.set_client(params.settings)
         apply(ls)
-    await pull(ls, window=not params.settings)
+    await pull(ls, ls.files.documents, window=not params.settings)
 
 
 def opened(ls: Server, uri: str) -> None:
@@ -60,32 +60,32 @@ def opened(ls: Server, uri: str) -> None:
 
 async def _pull_of_opened(ls: Server) -> None:
     uris, ls.unasked = ls.unasked, []
-    await pull_of_files(ls, uris)
+    await pull(ls, uris, window=False)
 
 
-async def pull(ls: Server, *, window: bool = True) -> None:
-    """Ask the client for our section, if it can be asked: that of the window, and those of the open files."""
-    if window and _can_be_asked(ls):
-        answers = await ls.workspace_configuration_async(
-            types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
-        )
-        ls.sources.set_client(answers[0] if answers else None)
-        apply(ls)
-    await pull_of_files(ls, list(ls.files.documents))
-
-
-async def pull_of_files(ls: Server, uris: Iterable[str]) -> None:
-    """Ask the client for what it has set for single files."""
-    items = [types.ConfigurationItem(section=SECTION, scope_uri=uri) for uri in uris]
-    if not items or not _can_be_asked(ls):
+async def pull(ls: Server, uris: Iterable[str], *, window: bool = True) -> None:
+    """Ask the client for our section, if it can be asked: that of the window and those of files, in one question."""
+    scopes = [*([None] if window else []), *uris]
+    if not scopes or not _can_be_asked(ls):
         return
+    items = [types.ConfigurationItem(section=SECTION, scope_uri=scope) for scope in scopes]
     answers = await ls.workspace_configuration_async(types.ConfigurationParams(items))
-    for item, answer in zip(items, answers or (), strict=False):
-        uri = str(item.scope_uri)
-        if uri in ls.files.documents and ls.sources.set_of_file(uri, answer):
-            ls.completer.cache.clear()
-            _say(ls, f"settings of {uri.rsplit('/', 1)[-1]}", ls.settings, ls.sources.of(uri))
-        _name_problems(ls, uri)
+    for scope, answer in zip(scopes, answers or (), strict=False):
+        if scope is None:
+            ls.sources.set_client(answer)
+        elif scope in ls.files.documents:
+            _take_over(ls, scope, answer)
+    if window:
+        apply(ls)
+
+
+def _take_over(ls: Server, uri: str, body: Any) -> None:
+    before = ls.sources.of(uri)
+    ls.sources.set_of_file(uri, body)
+    if (now := ls.sources.of(uri)) != before:
+        ls.completer.cache.clear()
+        _say(ls, f"settings of {uri.rsplit('/', 1)[-1]}", before, now)
+    _name_problems(ls, uri)
 
 
 def refresh(ls: Server) -> None:

@@ -33,6 +33,7 @@ class Client:
         self.notifications: list[dict[str, Any]] = []
         self.requests: list[dict[str, Any]] = []
         self.unclaimed: list[dict[str, Any]] = []
+        self.answers: dict[str, Any] = {"workspace/applyEdit": {"applied": True}}
         self.configuration: Any = None
         self.configuration_of: dict[str, Any] = {}
         self._next_id = 0
@@ -82,6 +83,10 @@ class Client:
                 (m["params"] for m in self.notifications if m["method"] == method and matches(m["params"])), None
             )
         )
+
+    async def requested(self, method: str) -> Any:
+        """The params of the first request of this kind by the server, past or to come."""
+        return await self._first(lambda: next((m["params"] for m in self.requests if m["method"] == method), None))
 
     async def stray(self, matches: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """A response that belongs to no request of ours: an error with id null, for example."""
@@ -183,10 +188,8 @@ class Client:
             self._news.notify_all()
 
     def _answer(self, request: dict[str, Any]) -> Any:
-        if request["method"] == "workspace/applyEdit":
-            return {"applied": True}
         if request["method"] != "workspace/configuration":
-            return None
+            return self.answers.get(request["method"])
         scopes = [item.get("scopeUri") for item in request["params"]["items"]]
         return [self.configuration_of.get(uri, self.configuration) for uri in scopes]
 
@@ -207,15 +210,15 @@ async def within(awaitable: Any) -> Any:
 
 @contextlib.asynccontextmanager
 async def server(
-    *entries: Any, cwd: Path | None = None, program: tuple[str, ...] = (), log: Any = None
+    *entries: Any, cwd: Path | None = None, program: tuple[str, ...] = (), log: Any = None, engine: str = ""
 ) -> AsyncIterator[Client]:
-    """A running server that answers from a script of `entries`; ended when the block is left. `log`: an open file that
-    its standard error goes to."""
+    """A running server that answers from a script of `entries`, or from `engine`; ended when the block is left. `log`:
+    an open file that its standard error goes to."""
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "script.json")
         script.write_text(json.dumps(entries))  # noqa: ASYNC240
         process = await asyncio.create_subprocess_exec(
-            *(program or (midfill(),)), "lsp", "--engine", f"scripted:{script}",
+            *(program or (midfill(),)), "lsp", "--engine", engine or f"scripted:{script}",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, limit=1 << 26,
             cwd=cwd,
         )  # fmt: skip
