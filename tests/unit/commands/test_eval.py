@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from diffusion.api import FillRequest
+from diffusion.api import FillRequest, parse_request
 from lsp_server import scripted
 from lsp_server.__main__ import main as midfill
 from lsp_server.commands import eval as evaluation
@@ -147,6 +148,31 @@ def test_held_out_figures_come_by_kind_and_language(
     shown = capsys.readouterr().out
     assert "javascript+typescript" in shown and "exact of shown" in shown and "reliability" in shown
     assert "\x1b" not in shown
+
+    assert asked[0].trace and "choices" in result and not result["choices"]  # a script has no choice
+
+
+def test_holes_are_written_as_requests_instead(
+    figures: Eval, tmp_path: Path, asked: list[FillRequest], script: Script
+) -> None:
+    (tmp_path / "python.heldout.jsonl").write_text(json.dumps({"package": "p", "path": "a", "text": SOURCE}) + "\n")
+    file = tmp_path / "requests"
+    options = ("heldout", "--corpus", str(tmp_path), "--limit", "6", "--kind", "rest of line", "--kind", "argument")
+    assert figures(*options, "--list", "other", "--requests", str(file)) == {"requests": 6}
+    assert not asked
+    bodies = [json.loads(line) for line in file.read_text().splitlines()]
+    requests = [parse_request(body["request"]) for body in bodies]
+    for body, request in zip(bodies, requests, strict=True):
+        assert request.prefix + body["middle"] + request.suffix == SOURCE and request.mode == "line"
+        assert len(request.likely) == len(request.starts)
+    assert any(request.starts for request in requests)
+    figures(*options, "--engine", script())
+    assert {one.prefix for one in asked} != {one.prefix for one in requests}  # another list of holes
+    asked.clear()
+    figures(*options, "--list", "other", "--engine", script())
+    assert [replace(one, trace=False) for one in asked] == [replace(one, trace=False) for one in requests]
+    with pytest.raises(UsageError, match="cannot write"):
+        figures(*options, "--requests", str(tmp_path))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from diffusion.api import Candidate, Cost, Result
+from diffusion.api import Candidate, Cost, Result, Trace
 from lsp_server.commands import eval_figures as figures
 from lsp_server.commands.eval_cuts import Cut
 
@@ -102,6 +102,26 @@ def test_a_difference_is_taken_hole_by_hole() -> None:
     gain, low, high = figures.difference(first, better)
     assert gain == 10.0 and 4.0 < low < 10.0 < high < 16.0
     assert figures.difference(first, first) == (0.0, 0.0, 0.0)
+
+
+def traced(text: str, first: str, uncorrected: str, *batch: str, renoised: int = 0, revised: int = 0) -> figures.Trial:
+    one, before, *others = [Candidate(text=other) for other in (first, uncorrected, text, *batch)]
+    trace = Trace(first=one, uncorrected=before, batch=tuple(others), renoised=renoised, revised=revised)
+    return figures.judge(cut(), Result(candidates=(Candidate(text=text),), trace=trace))
+
+
+def test_what_the_choice_gains() -> None:
+    trials = [
+        traced("f(1)", "f(2)", "f(1)"),  # the ranking's merit
+        traced("f(1)", "g", "f(3)", renoised=2, revised=1),  # that of self-correction
+        traced("f(3)", "f(2)", "f(3)", "f(1)", renoised=1),  # it was there
+        traced("f(3)", "f(1)", "f(1)", renoised=1, revised=1),  # made worse
+    ]
+    found = figures.choices(trials)
+    names = ("exact_first", "exact_ranked", "exact_corrected", "exact_best", "renoised", "revised", "revised_ids")
+    assert [found[name] for name in names] == [25.0, 50.0, 50.0, 100.0, 75.0, 50.0, 0.5]
+    assert found["correction_exact"] == 0.0 == found["correction_similarity"]
+    assert figures.choices([trial(True)]) == {}
 
 
 def test_the_gate_counts_what_would_be_shown() -> None:

@@ -138,10 +138,27 @@ def test_lines_that_continue(marked: str, others: tuple[str, ...], expected: tup
     assert guesses(marked, *others) == expected
 
 
+def likely(marked: str, *others: str) -> list[float]:
+    prefix, suffix = marked.split(CURSOR)
+    return [found.likely for found in continuations(prefix + suffix, len(prefix), others, 3).values()]
+
+
+def test_how_likely_a_guess_is_follows_from_how_it_was_found() -> None:
+    (once,) = likely("print(│\n", "print(a)\n")
+    (twice,) = likely("print(│\n", "print(a)\nprint(a)\n")
+    (longer,) = likely("self.total = sum(│\n", "self.total = sum(a)\n")
+    (below,) = likely("x = 1\nprint(│\n", "x = 1\nprint(a)\n")
+    assert once < min(twice, longer, below)
+    first, second = likely("print(│\n", "print(a)\nprint(a)\nprint(b)\n")
+    assert second < first < twice
+    assert second < 0.2 and likely("    return self.value│\n", "    return self.value.copy()\n" * 9)[0] > 0.8
+
+
 @given(text=st.text(st.sampled_from("ab (\n"), max_size=200), data=st.data())
 def test_a_guess_makes_a_line_that_stands_somewhere(text: str, data: st.DataObject) -> None:
     offset = data.draw(st.integers(0, len(text)))
     found = continuations(text, offset, (), 3)
+    assert all(0 < guess.likely < 1 for guess in found.values())
     lines = {line.strip() for line in text.split("\n")}
     start = text.rfind("\n", 0, offset) + 1
     rest = text[offset:].partition("\n")[0].rstrip()
@@ -153,7 +170,8 @@ def test_a_guess_makes_a_line_that_stands_somewhere(text: str, data: st.DataObje
 
 def test_lines_of_this_and_open_files_reach_the_engine_and_can_be_switched_off() -> None:
     around = Around(files=(file("total = sum(values)\n"),))
-    assert request("total = │\n", around=around).starts == ("sum(values)",)
+    found = request("total = │\n", around=around)
+    assert found.starts == ("sum(values)",) and len(found.likely) == 1
     assert request("total = │\n", around=around, budget=only("files")).starts == ()
 
 
