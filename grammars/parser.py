@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import tree_sitter
 
+from grammars import focus
 from grammars.languages import Language, grammar
 
 # Beyond these there is no tree, and the answers come from the neighbourhood of the cursor. A megabyte takes 0.15 s to
@@ -162,6 +163,8 @@ class ParsedDocument:
         self._calls = 0  # of the last parse
         self._most = 0  # calls of an update that left the tree whole, 0: not known yet
         self._stopped = 0  # updates since the last tree
+        self._focus: focus.Focus | None = None  # what the parser sees of a long text; None: all
+        self._tops: tuple[list[int], list[int]] = ([], [])  # beginnings before and behind the focus
         self._reset()
 
     def update(self, text: str) -> None:
@@ -172,9 +175,13 @@ class ParsedDocument:
         old, self.text = self.text, text
         if self._parser is None or (self._hopeless and 2 * (new_end - start) < len(text)):
             return
-        if self._base is None or 2 * (old_end - start) > len(old):
+        moved = self._focus.moved(start, old_end, new_end) if self._focus else None
+        if self._base is None or 2 * (old_end - start) > len(old) or (self._focus and not moved):
             self._reset()
             return
+        if self._focus and old_end < self._focus.low:
+            self._tops[0][:] = [top if top < start else top + new_end - old_end for top in self._tops[0]]
+        self._focus = moved
         data = self._shadow[:start] + shadow(text[start:new_end]) + self._shadow[old_end:]
         if _too_large(data, start, new_end):
             self._reset()
@@ -199,9 +206,35 @@ class ParsedDocument:
             if self.good is tree:
                 self._most = max(self._most, self._calls)
 
+    def look_at(self, offset: int) -> None:
+        """Says where the cursor is. In a long text only what is near it is parsed from now on."""
+        if self.tree is None or len(self.text) < focus.LONG or (self._focus and self._focus.near(offset)):
+            return
+        size, (before, behind) = len(self.text), self._tops
+        tops = [*before, *self._beginnings(), *(size - left for left in behind)]
+        chosen = focus.choose(tops, offset, size)
+        if chosen == self._focus or (self._focus is None and (chosen.low, chosen.high) == (0, size)):
+            return
+        self._focus = chosen
+        before_it = [top for top in tops if top < chosen.low]
+        self._tops = before_it, [size - top for top in tops if top >= chosen.high]
+        self._shadow = chosen.seen(shadow(self.text))
+        self.good = None
+        self._take(self._parse(self._shadow, None))
+        self._most = 0
+
+    def _beginnings(self) -> list[int]:
+        """Where top-level nodes begin, as far as they are seen and whole, at the start of their line."""
+        assert self.tree is not None
+        low, high = (self._focus.low, self._focus.high) if self._focus else (0, len(self.text))
+        children = self.tree.root_node.named_children
+        starts = {child.start_byte for child in children if not child.has_error and not child.start_point[1]}
+        return sorted(start for start in starts if low <= start < high)
+
     def _reset(self) -> None:
-        self.tree = self.good = self._base = None
+        self.tree = self.good = self._base = self._focus = None
         self.errors = ()
+        self._tops = ([], [])
         self._shadow = b""
         self._hopeless = False
         if self._parser is None or len(self.text) > MAX_TEXT:

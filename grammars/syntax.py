@@ -52,6 +52,7 @@ def context(document: ParsedDocument, offset: int) -> SyntaxContext:
     """The syntactic context of `offset`; one outside of the document is clamped."""
     text = document.text
     offset = max(0, min(offset, len(text)))
+    document.look_at(offset)
     around = view(document, offset)
     enclosing = _scopes.enclosing(around)
     region = around.region
