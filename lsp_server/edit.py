@@ -73,7 +73,7 @@ OUTDATED = Refusal(outcome="dropped", message="the document has changed since th
 EMPTY: dict[Finish, str] = {
     "stop": "the model has nothing to say here",
     "length": "what the model writes there is too long for it: select less",
-    "deadline": "the model was not done in time: select less, or raise the setting deadlineMs",
+    "deadline": "the model was not done in time: select less",
     "superseded": "a newer request took its place",
 }
 
@@ -133,6 +133,7 @@ class Editor:
             return Refusal(outcome="failed", message=sentence(answer) + more, fill=bool(more))
         self.listener.answered(answer)
         refused = Refusal(message=EMPTY[answer.finish], gate="model", result=answer)
+        fitting: dict[str, None] = {}
         for candidate in answer.candidates:
             text = work.text(candidate)
             if isinstance(text, filters.Rejected):
@@ -141,8 +142,11 @@ class Editor:
             elif text == wish.selected:
                 refused = Refusal(message="the model would leave the selection as it is", result=answer)
             else:
-                return self._placed(wish, anchor, text, answer)
-        return refused
+                fitting[text] = None
+        if not fitting:
+            return refused
+        # Where a model is so sure that chance does not matter, another seed still gives another answer.
+        return self._placed(wish, anchor, list(fitting)[wish.seed % len(fitting)], answer)
 
     def _work(self, wish: Wish) -> Work | Nothing:
         if wish.instruction is None:

@@ -1,6 +1,7 @@
 """A selection that is to be written anew: what the engine is asked for, and what its answer makes of the selection.
 
 With an instruction the model sees the selection and writes another one. Without, the selection is left out: a fill.
+Neither has a deadline: half of an edit is of no use, and who has selected something waits for it, or cancels.
 Knows documents, settings and requests; not who answers them.
 """
 
@@ -18,9 +19,7 @@ from lsp_server.documents import split_lines, without_surrogates
 from lsp_server.rewriting import Place, rewritten
 from lsp_server.settings import Settings
 
-FILL_CANDIDATES = 3
-FILL_PATIENCE = 40
-"""A selection may take so many times the deadline of a completion. An edit has none: half of it is of no use."""
+FILL_CANDIDATES = 4
 MORE_LINES, MAX_LINES = 1.5, 200
 """So many times the lines of the selection may what fills it have, and so many at most."""
 
@@ -122,7 +121,6 @@ def _request(wish: Wish, text: str, budget: Budget) -> FillRequest | Nothing:
         explicit=True,
         request_id=ask.id,
         n=FILL_CANDIDATES,
-        deadline_ms=wish.settings.deadline_ms * FILL_PATIENCE,
         seed=wish.seed,
         drafts=True,
     )
