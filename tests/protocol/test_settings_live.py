@@ -3,6 +3,7 @@ second set of handlers."""
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,11 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "config/midfill/config.toml"
 
 
+def write(config: Path, text: str | None) -> None:
+    """None: away with it."""
+    config.unlink() if text is None else config.write_text(text)
+
+
 async def offered(client: Client, uri: str) -> bool:
     return await client.inline(uri, 0, 4) != []
 
@@ -30,6 +36,10 @@ async def logged(client: Client, text: str) -> str:
     """The client's log, once it has a line with `text`."""
     message: str = (await client.notification("window/logMessage", lambda log: text in log["message"]))["message"]
     return message
+
+
+def has_logged(client: Client, count: int, _: Any) -> bool:
+    return len(client.all("window/logMessage")) == count
 
 
 async def why(client: Client) -> str:
@@ -44,7 +54,7 @@ async def toggle(client: Client, *arguments: Any) -> bool:
 
 
 async def test_config_toml_is_weaker_than_the_editor(config: Path) -> None:
-    config.write_text('enabled = false\nmaxLines = 3\ndebounceMs = 7\ndisabledLanguages = ["c"]\n')
+    write(config, 'enabled = false\nmaxLines = 3\ndebounceMs = 7\ndisabledLanguages = ["c"]\n')
     async with server(ANSWER) as client:
         client.configuration = {"debounceMs": 1}
         await client.initialize(
@@ -63,19 +73,19 @@ async def test_12_config_toml_is_read_again_when_it_changes(config: Path) -> Non
         await client.initialize(initializationOptions={"debounceMs": 0})
         uri = client.open("x = ")
         assert await offered(client, uri)
-        config.write_text("enabled = false\n")
+        write(config, "enabled = false\n")
         assert not await offered(client, uri)
         assert "switched off" in await why(client)
-        config.write_text('disabledLanguages = ["python"]\n')
+        write(config, 'disabledLanguages = ["python"]\n')
         assert not await offered(client, uri)
         assert "while typing in python" in await why(client)
-        config.unlink()
+        write(config, None)
         assert await offered(client, uri)
         assert client.all("window/showMessage") == []
 
 
 async def test_12_a_bad_value_names_itself_and_its_source_once_and_the_weaker_one_holds(config: Path) -> None:
-    config.write_text('maxLines = 4\ndeadline = 100\nsuffixChars = "all"\n')
+    write(config, 'maxLines = 4\ndeadline = 100\nsuffixChars = "all"\n')
     async with server(ANSWER) as client:
         await client.initialize(initializationOptions={"maxLines": "many", "debounceMs": 0})
         client.notify("workspace/didChangeConfiguration", {"settings": {"midfill": {"maxLines": "many"}}})
@@ -93,17 +103,17 @@ async def test_12_a_bad_value_names_itself_and_its_source_once_and_the_weaker_on
 
 
 async def test_12_a_config_toml_that_cannot_be_read_changes_nothing(config: Path) -> None:
-    config.write_text('disabledLanguages = ["python"]\n')
+    write(config, 'disabledLanguages = ["python"]\n')
     async with server(ANSWER) as client:
         await client.initialize(initializationOptions={"debounceMs": 0})
         uri = client.open("x = ")
         for text in ("disabledLanguages = [", "enabled = nonsense", "[" * 5000):
-            config.write_text(text)
+            write(config, text)
             assert not await offered(client, uri)
             assert "while typing in python" in await why(client)
         shown = [message["message"] for message in client.all("window/showMessage")]
         assert shown and all(f"{config} cannot be read" in message for message in shown)
-        config.write_text("")
+        write(config, "")
         assert await offered(client, uri)
 
 
@@ -117,9 +127,8 @@ async def test_12_no_change_makes_a_second_set_of_handlers(config: Path) -> None
         for number in range(10):
             client.configuration = {"debounceMs": 0, "enabled": number % 2 == 1}
             client.notify("workspace/didChangeConfiguration", {"settings": None})
-            await client.notification(
-                "window/logMessage", lambda _, count=number + 2: len(client.all("window/logMessage")) == count
-            )
+            enough = functools.partial(has_logged, client, number + 2)
+            await client.notification("window/logMessage", enough)
             assert await offered(client, uri) is (number % 2 == 1)
         registered = [r for r in client.requests if r["method"] == "client/registerCapability"]
         assert len(registered) == 1
@@ -208,8 +217,8 @@ async def test_another_model_is_another_engine(config: Path) -> None:
         await client.initialize(initializationOptions={"debounceMs": 0})
         uri = client.open("x = ")
         assert [item["insertText"] for item in await client.inline(uri, 0, 4)] == ["1"]
-        config.write_text('model = "another"\n')
+        write(config, 'model = "another"\n')
         await client.request("midfill/status")
         assert [item["insertText"] for item in await client.inline(uri, 0, 4)] == ["1"]
-        config.write_text('model = "another"\nmaxLines = 5\n')
+        write(config, 'model = "another"\nmaxLines = 5\n')
         assert [item["insertText"] for item in await client.inline(uri, 0, 4)] == ["2"]

@@ -115,9 +115,10 @@ async def test_the_commands_are_announced_and_check_what_they_are_given() -> Non
     async with server() as client:
         announced = (await client.initialize())["capabilities"]["executeCommandProvider"]["commands"]
         assert set(announced) >= {"midfill.why", "midfill.toggle", "midfill.restart", "midfill.trigger"}
-        for arguments in ([], [1], [{"textDocument": {}}], [{"textDocument": {"uri": "u"}, "position": {"line": -1}}]):
+        nonsense: list[Any] = [None, 1, {"textDocument": {}}, {"textDocument": {"uri": "u"}, "position": {"line": -1}}]
+        for where in nonsense:
             with pytest.raises(RpcError, match=r"midfill\.trigger takes"):
-                await execute(client, "midfill.trigger", *arguments)
+                await execute(client, "midfill.trigger", where)
         nowhere = {"textDocument": {"uri": "file:///not/open"}, "position": position(0, 0)}
         assert await execute(client, "midfill.trigger", nowhere) is False
 
