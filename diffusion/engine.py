@@ -117,7 +117,7 @@ class ResidentEngine:
                     ms=(time.monotonic() - limits.arrived) * 1000,
                     queued_ms=queued_ms,
                 )
-                yield self._result(request, work, event, cost)
+                yield self._result(request, work, event, cost, tally)
             elif request.drafts and (answer := work.text(event.ids)):
                 cells = self._cells(event) if isinstance(request, FillRequest) and request.cells else None
                 yield Draft(step=tally.forwards, text=answer[0], cells=cells)
@@ -178,7 +178,9 @@ class ResidentEngine:
                 fitting[ids] = max(likely, fitting.get(ids, 0.0))
         return fitting
 
-    def _result(self, request: FillRequest | EditRequest, work: Begun, outcome: Outcome, cost: Cost) -> Result:
+    def _result(
+        self, request: FillRequest | EditRequest, work: Begun, outcome: Outcome, cost: Cost, tally: Tally
+    ) -> Result:
         distinct: dict[str, Candidate] = {}
         answers = [work.text(middle.ids) for middle in outcome.middles]
         by_itself = isinstance(request, FillRequest) and request.decoding == "left-to-right"
@@ -202,7 +204,7 @@ class ResidentEngine:
             cost=cost,
             model=self.name,
             gate=None if calibration is None else calibration.gate,
-            trace=_trace(work, outcome) if isinstance(request, FillRequest) and request.trace else None,
+            trace=_trace(work, outcome, tally) if isinstance(request, FillRequest) and request.trace else None,
         )
 
     def _confidence(self, evidence: Sequence[float], *, by_itself: bool) -> float | None:
@@ -239,7 +241,7 @@ class ResidentEngine:
         )
 
 
-def _trace(work: Begun, outcome: Outcome) -> Trace:
+def _trace(work: Begun, outcome: Outcome, tally: Tally) -> Trace:
     best = outcome.middles[0]
     middles = (outcome.first or best, outcome.uncorrected or best, *outcome.middles)
     answers = [work.text(middle.ids) or ("", 0) for middle in middles]
@@ -248,8 +250,8 @@ def _trace(work: Begun, outcome: Outcome) -> Trace:
         first=first,
         uncorrected=uncorrected,
         batch=tuple(batch),
-        renoised=outcome.renoised,
-        revised=outcome.revised,
+        renoised=tally.renoised,
+        revised=tally.revised,
     )
 
 

@@ -6,7 +6,9 @@
      lengths, the fill is done
   2  the likeliest lengths become closed canvases, shrunk to the width they need, and are denoised as one batch, with
      those of the hints as far as step 1 has confirmed them
-  3  the encoder reads every middle, and every hint as it is, and ranks them (ranking.py)
+  3  the encoder reads every middle, and every hint as it is, and ranks them (ranking.py). Ids of the best one that it
+     finds much less likely than others are taken back, renoised and denoised once more, with what it expected as a
+     hint; of the two middles the one that scores better stays
   4  where the best middle fills its slot without an end, it is committed to the cache and the next canvas follows
 
 Knows ids and tensors; knows no text, no requests and no clients.
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from diffusion import opening
@@ -55,15 +57,12 @@ class Draft:
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
     """The end of a fill: middles, best first, and why it ended. For evaluation: the `first` that the decoder alone
-    would have said, the best `uncorrected` one (None: the same as the best), and how many of the latter's ids were
-    `renoised` and how many of those `revised`."""
+    would have said, and the best `uncorrected` one (None: the same as the best)."""
 
     middles: tuple[Middle, ...]
     finish: Finish
     first: Middle | None = None
     uncorrected: Middle | None = None
-    renoised: int = 0
-    revised: int = 0
 
 
 def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Draft | Outcome]:
@@ -76,11 +75,11 @@ def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Draft | Outcome]:
         desk.tally.encodes += bool(encoded)
         desk.tally.encoded += encoded
         desk.tally.cached += len(encoder) - encoded
-        middles, finish = yield from _one_canvas(_part(task, part, best), best, desk, limits)
-        best = middles[0]
-        if best.ended or finish == "deadline":
+        last = yield from _one_canvas(_part(task, part, best), best, desk, limits)
+        best = last.middles[0]
+        if best.ended or last.finish == "deadline":
             break
-    yield Outcome(middles=tuple(middles), finish=finish if best.ended or finish == "deadline" else "length")
+    yield last if best.ended or last.finish == "deadline" else replace(last, finish="length")
 
 
 def _part(task: Task, part: int, before: Middle) -> Task:
@@ -93,10 +92,8 @@ def _part(task: Task, part: int, before: Middle) -> Task:
     return replace(task, prompt=prompt, rules=rules, seed=task.seed + part, hints=(), known={}, length=length)
 
 
-def _one_canvas(
-    task: Task, before: Middle, desk: Desk, limits: Limits
-) -> Generator[Draft, None, tuple[list[Middle], Finish]]:
-    """Steps 1 to 3 on one canvas. Returns the middles, best first, with `before` in front of each, and the finish."""
+def _one_canvas(task: Task, before: Middle, desk: Desk, limits: Limits) -> Generator[Draft, None, Outcome]:
+    """Steps 1 to 3 on one canvas. Returns the middles with `before` in front of each."""
     begun = time.monotonic()
     opened = opening.opened(task, desk)
     desk.tally.forwards += 1
@@ -105,18 +102,79 @@ def _one_canvas(
     given = [Written(ids=hint.ids, length=len(hint.ids), decoder_score=hint.score) for hint in opened.hints]
     likely = {hint.ids for hint in opened.hints if hint.begins or task.known.get(hint.ids, 0.0) >= LIKELY}
     if likely and task.candidates == 1:
-        first = [
+        drafts = [
             Written(ids=opened.slot[:length], length=length, decoder_score=sum(opened.slot_log_p[:length]))
             for length in opened.lengths[:FIRST_DRAFTS]
         ]
-        middles = _scored([*given, *first], task, before, opened, desk)
+        middles = _scored([*given, *drafts], task, before, opened, desk)
         if middles[0].ids[len(before.ids) :] in likely:
-            return middles, "stop"
+            return Outcome(middles=tuple(middles), finish="stop", first=_first(middles, drafts, before))
     denoised, finish = yield from _denoised(task, before, opened, desk, limits, pace_ms)
     if finish == "deadline":  # Scoring takes its time too.
         denoised.sort(key=lambda one: -opened.log_p(one.length) - one.decoder_score)
         del denoised[task.candidates :]
-    return _scored([*denoised, *given], task, before, opened, desk), finish
+    middles = _scored([*denoised, *given], task, before, opened, desk)
+    corrected = middles
+    if finish != "deadline":
+        corrected = yield from _corrected(middles, task, before, opened, desk, limits)
+    first = _first(middles, denoised, before)
+    return Outcome(middles=tuple(corrected), finish=finish, first=first, uncorrected=middles[0])
+
+
+def _first(middles: Sequence[Middle], written: Sequence[Written], before: Middle) -> Middle | None:
+    """Which of `middles` the decoder alone would have said, of those that it has `written`."""
+    own = [middle for middle in middles if middle.ids[len(before.ids) :] in {one.ids for one in written}]
+    return max(own, key=lambda middle: middle.length_score + middle.decoder_score, default=None)
+
+
+def _corrected(
+    middles: list[Middle], task: Task, before: Middle, opened: Opened, desk: Desk, limits: Limits
+) -> Generator[Draft, None, list[Middle]]:
+    """Take back what does not fit in the best of `middles`, and put what becomes of it in front if it scores better."""
+    pace_ms = 0.0
+    for _ in range(desk.profile.sampler.corrections):
+        best = middles[0]
+        if not best.ended or not best.misfits or best.known >= LIKELY or limits.late(2 * pace_ms):
+            break
+        begun = time.monotonic()
+        ids = best.ids[len(before.ids) :]
+        expected = [best.misfits.get(place, -1) for place in range(len(ids))]
+        gained, written = 0.0, ids
+        for step in denoise(
+            desk.model,
+            desk.cache,
+            [_taken_back(opened.canvas, ids, best.misfits, desk)],
+            rules=task.rules,
+            sampler=desk.profile.sampler,
+            steps=task.steps,
+            specials=desk.profile.specials,
+            seed=task.seed,
+            limits=limits,
+            hints=[expected],
+        ):
+            desk.tally.forwards += 1
+            (canvas,), (gained,), (slot,) = step.canvases, step.log_p, step.drafts
+            written = canvas.middle
+            yield Draft(ids=best.ids, canvas=canvas, slot=slot)
+        pace_ms = (time.monotonic() - begun) * 1000
+        desk.tally.renoised += len(best.misfits)
+        # Its decoder score is that of all that was accepted on the way, what was taken back included.
+        again = Written(ids=written, length=len(ids), decoder_score=best.decoder_score - before.decoder_score + gained)
+        (revised,) = _scored([again], task, before, opened, desk)
+        if revised.score <= best.score:
+            break
+        desk.tally.revised += sum(a != b for a, b in zip(ids, written, strict=True))
+        middles = [revised, *(middle for middle in middles if middle.ids != revised.ids)]
+    return middles
+
+
+def _taken_back(canvas: Canvas, ids: tuple[int, ...], places: Collection[int], desk: Desk) -> Canvas:
+    """The closed canvas of a middle whose ids at `places` are masked and free again. `canvas`: the open one."""
+    widths = (*desk.profile.layout.widths, len(canvas.slot))
+    closed = closed_canvas(canvas, len(ids), next(width for width in widths if width >= len(ids)))
+    slot = [closed.slot[place] if place in places else token for place, token in enumerate(ids)]
+    free = [place in places for place in range(len(ids))]
+    return closed.written((*slot, *closed.slot[len(ids) :]), (*free, *closed.free[len(ids) :]))
 
 
 def _scored(written: Sequence[Written], task: Task, before: Middle, opened: Opened, desk: Desk) -> list[Middle]:
@@ -134,6 +192,7 @@ def _scored(written: Sequence[Written], task: Task, before: Middle, opened: Open
             encoder_score=before.encoder_score + sum(found.log_p),
             suffix_score=found.suffix,
             least=min((before.least, *found.log_p)),
+            misfits=found.misfits,
             known=task.known.get(one.ids, 0.0),
         )
         for one, found in zip(distinct, reads, strict=True)

@@ -49,12 +49,15 @@ class Task:
 
 @dataclass(kw_only=True)
 class Tally:
-    """What a fill has cost so far: decoder calls (a batch counts once), encoder calls, encoded and reused ids."""
+    """What a fill has cost so far: decoder calls (a batch counts once), encoder calls, encoded and reused ids; and how
+    many ids were taken back, and became others, in self-correction."""
 
     forwards: int = 0
     encodes: int = 0
     encoded: int = 0
     cached: int = 0
+    renoised: int = 0
+    revised: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,7 +44,8 @@ class Layout:
 class Sampler:
     """Defaults of the denoising loop. `entropy_bound` in nats; `temperature` at the first and at the last step;
     `lengths` are tried at most, and no more than hold `length_mass` of the probability. Canvases that fall `margin`
-    nats behind the best one are given up."""
+    nats behind the best one are given up. `corrections`: so many times at most a model with the native layout takes
+    back what does not fit (infill.py)."""
 
     noise: Literal["absorbing", "uniform"]
     self_conditioning: Literal["none", "zero_at_pins", "one_hot_at_pins"]
@@ -54,6 +55,7 @@ class Sampler:
     lengths: int
     length_mass: float
     margin: float = 8.0
+    corrections: int = 0
 
 
 FEATURES = 7

@@ -12,8 +12,8 @@ Knows ids, log probabilities and the model; knows neither canvases nor text.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -26,11 +26,16 @@ SCORED_PINS = 16
 """Ids of the suffix head that take part in the score: the near ones decide, the far ones cost."""
 
 
+MISFIT = 2.0
+"""Nats. An id does not fit where the encoder expected another that is so much likelier."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Middle:
     """A candidate. `ended`: the model set its end. Scores are summed log probabilities in nats: of its length, of its
     ids by the decoder as they were accepted, of its ids and of the suffix head by the encoder; `least` is the encoder's
-    of the least likely id. `known`: how likely it is to be right as far as that was known before, from 0 to 1."""
+    of the least likely id. `known`: how likely it is to be right as far as that was known before, from 0 to 1.
+    `misfits`: positions in its canvas with an id that the encoder finds much less likely than the one named."""
 
     ids: tuple[int, ...] = ()
     ended: bool = False
@@ -40,6 +45,7 @@ class Middle:
     suffix_score: float = 0.0
     least: float = 0.0
     known: float = 0.0
+    misfits: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def score(self) -> float:
@@ -61,6 +67,17 @@ class Read:
     expected: tuple[int, ...]
     expected_log_p: tuple[float, ...]
     suffix: float
+
+    @property
+    def misfits(self) -> dict[int, int]:
+        """Positions where another id is likelier by more than MISFIT, with that id."""
+        return {
+            place: expected
+            for place, (log_p, best, expected) in enumerate(
+                zip(self.log_p, self.expected_log_p, self.expected, strict=True)
+            )
+            if best - log_p > MISFIT
+        }
 
 
 def features(middles: Sequence[Middle]) -> list[tuple[float, ...]]:
