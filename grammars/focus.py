@@ -40,9 +40,7 @@ class Focus:
         if (not self.low or self.low < start) and (self.high == self.size or old_end < self.high):
             return replace(self, high=self.high + grown, size=self.size + grown)
         if self.low and old_end < self.head:
-            return Focus(
-                head=self.head + grown, low=self.low + grown, high=self.high + grown, size=self.size + grown
-            )
+            return Focus(head=self.head + grown, low=self.low + grown, high=self.high + grown, size=self.size + grown)
         return None
 
     def seen(self, data: bytes) -> bytes:

@@ -7,7 +7,7 @@ JSX tags are beyond it; a quote in them costs at most the rest of a line.
 import functools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from grammars.languages import Language, StringRule
@@ -50,7 +50,28 @@ def _string_tokens(rule: StringRule) -> re.Pattern[str]:
 
 
 def lex(text: str, start: int, end: int, language: Language) -> list[Region]:
-    """Strings, comments and code in strings of text[start:end], outer ones first; `start` must be in code."""
+    """Strings, comments and code in strings of text[start:end], outer ones first; `start` must be in code.
+
+    While a line is typed, what stands above it is the same: if it ends in code, it is not read again.
+    """
+    spans_lines = any(opener.startswith("\n") for opener, _ in language.block_comments)
+    line = 0 if spans_lines else text.rfind("\n", start, end) + 1
+    above = _above(text[start:line], language) if line else None
+    if above is None:
+        return _lex(text, start, end, language)
+    moved = [replace(region, start=region.start + start, end=region.end + start) for region in above]
+    return sorted([*moved, *_lex(text, line, end, language)], key=lambda region: (region.start, -region.end))
+
+
+@functools.lru_cache(maxsize=4)
+def _above(text: str, language: Language) -> list[Region] | None:
+    """The regions of whole lines, or None if code does not go on behind them."""
+    regions = _lex(text, 0, len(text), language)
+    ends_in_code = all(region.end < len(text) for region in regions)
+    return regions if ends_in_code else None
+
+
+def _lex(text: str, start: int, end: int, language: Language) -> list[Region]:
     found: list[Region] = []
     # The strings whose interpolation we are in: number of the rule, start of the string and of the code, open braces.
     outer: list[tuple[int, int, int, int]] = []

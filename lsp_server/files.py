@@ -40,6 +40,17 @@ class Cell:
     code: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Checked:
+    """Why a version of a document is left alone, or "", where it may have `limit` characters. `suspicious`: something
+    like a secret stands in it."""
+
+    document: Document
+    limit: int
+    reason: str
+    suspicious: bool
+
+
 @dataclass(kw_only=True)
 class Files:
     """All documents of one editor. `folders`: URIs of the workspace folders, now. `max_chars`: how large a document may
@@ -60,7 +71,7 @@ class Files:
     _ignored: Ignored = field(default_factory=Ignored)
     _by_path: dict[str, str] = field(default_factory=dict)
     _by_path_since: float = 0.0
-    _by_content: dict[str, tuple[Document, int, str]] = field(default_factory=dict)
+    _by_content: dict[str, _Checked] = field(default_factory=dict)
 
     # --- what happens -----------------------------------------------------------------------------------------------
 
@@ -77,7 +88,8 @@ class Files:
     def change(self, document: Document) -> None:
         """`document` is the new version of one that is open."""
         old, self.documents[document.uri] = self.documents[document.uri], document
-        self.history.changed(old, document)
+        if span := self.history.changed(old, document):
+            self._still_harmless(old, document, document.lines[max(0, span[0] - 1) : span[2] + 1])
         self._view(document.uri)
         self.changed(document)
 
@@ -221,13 +233,25 @@ class Files:
         """The answer for a version of a document is kept until there is another one."""
         limit = self.max_chars()
         kept = self._by_content.get(document.uri)
-        if kept and kept[0] is document and kept[1] == limit:
-            return kept[2]
+        if kept and kept.document is document and kept.limit == limit:
+            return kept.reason
         text = document.text
         reason = secrets.by_content(text, document.language) or limits.by_content(document.lines, text, limit)
         if document.uri in self.documents or document.uri in self._closed:
-            self._by_content[document.uri] = (document, limit, reason)
+            suspicious = secrets.may_begin(text)
+            self._by_content[document.uri] = _Checked(
+                document=document, limit=limit, reason=reason, suspicious=suspicious
+            )
         return reason
+
+    def _still_harmless(self, old: Document, new: Document, changed: tuple[str, ...]) -> None:
+        """Where nothing was wrong with a document, only what has changed in it is looked at, and its size."""
+        kept = self._by_content.get(old.uri)
+        if not kept or kept.document is not old or kept.reason or kept.suspicious or old.language != new.language:
+            return
+        if not secrets.may_begin("".join(changed)):
+            reason = limits.by_content(new.lines, new.text, kept.limit, changed)
+            self._by_content[new.uri] = replace(kept, document=new, reason=reason)
 
     def _view(self, uri: str) -> None:
         """It is the document viewed last."""

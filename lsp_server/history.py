@@ -33,11 +33,11 @@ class History:
 
     _edits: deque[Touched] = field(default_factory=lambda: deque(maxlen=LENGTH))
 
-    def changed(self, old: Document, new: Document) -> None:
-        """A document has become another version of itself."""
+    def changed(self, old: Document, new: Document) -> tuple[int, int, int] | None:
+        """A document has become another version of itself; which lines are others, as changed_lines says."""
         span = changed_lines(old.lines, new.lines)
         if span is None:
-            return
+            return None
         first, old_end, new_end = span
         moved = new_end - old_end
         joined = Touched(uri=new.uri, first=first, last=max(first, new_end - 1))
@@ -54,6 +54,7 @@ class History:
         self._edits.extend(kept)
         if joined.last - joined.first < MAX_LINES:
             self._edits.append(joined)
+        return span
 
     def newest_first(self) -> tuple[Touched, ...]:
         return tuple(reversed(self._edits))

@@ -39,11 +39,12 @@ def by_name(path: str) -> str:
     return ""
 
 
-def by_content(lines: tuple[str, ...], text: str, max_chars: int) -> str:
-    """Why a document with these lines, which are `text`, is left alone, or ""."""
+def by_content(lines: tuple[str, ...], text: str, max_chars: int, changed: tuple[str, ...] | None = None) -> str:
+    """Why a document with these lines, which are `text`, is left alone, or "". `changed`: those of the lines that a
+    document did not have with which all was well (None: all)."""
     if len(text) > max_chars:
         return f"it is larger than {max_chars} characters (setting maxFileChars)"
-    longest = max(map(len, lines))
+    longest = max(map(len, lines if changed is None else changed), default=0)
     if longest > LONGEST_LINE or (len(text) > SMALL and len(text) > MEAN_LINE * len(lines)):
         return f"it looks minified: a line has {longest} characters"
     head = text[:HEAD_CHARS]

@@ -53,6 +53,11 @@ def by_content(text: str, language: str = "") -> str:
     return ""
 
 
+def may_begin(text: str) -> bool:
+    """Whether something like the beginning of a key or certificate stands in a text."""
+    return any(mark in text for mark in _MARKS)
+
+
 def _places(text: str, mark: str) -> Iterator[int]:
     at = text.find(mark)
     while at >= 0:

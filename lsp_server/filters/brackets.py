@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from diffusion.api import FillRequest
@@ -44,6 +44,8 @@ _CODE_OF = {
     )
     for language in languages
 }  # fmt: skip
+_LITERALS_OF_LINES = ("csharp", "rust")
+"""Languages in which one of these patterns may match more than one line."""
 # In a string: an escape, which is passed over, or what ends the string, for good or for code in it.
 _MORE_ENDS = {"'": r"|\n", '"': r"|\n", "`": r"|\$\{"}
 _STRING_ENDS = {quote: re.compile(rf"\\.|{quote}{_MORE_ENDS.get(quote, '')}", re.DOTALL) for quote in _QUOTES}
@@ -69,17 +71,45 @@ class Balance:
         return _quote(self.opened)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _State:
+    """Of a scan that has come to `at`. `outer`: the string `quote` was begun before the text."""
+
+    at: int = 0
+    quote: str = ""
+    template: bool = False
+    outer: bool = False
+    outer_templates: tuple[bool, ...] = ()
+    balance: Balance = Balance(closed=(), misfits=(), opened=(), comment=None)
+
+
 @lru_cache(maxsize=16)
-def balance(text: str, language: str, *, quote: str = "", template: bool = False) -> Balance:
-    """Scan a text that starts inside the string `quote`, or in code; `template`: in the code of a template string."""
+def balance(text: str, language: str, *, quote: str = "", template: bool = False, typed: int = 0) -> Balance:
+    """Scan a text that starts inside the string `quote`, or in code; `template`: in the code of a template string.
+
+    While something is typed behind text[:typed], whole lines, these are not scanned again.
+    """
+    state = _State(quote=quote, template=template, outer=bool(quote))
+    # Literals that go on over the border of two lines would look otherwise in the first of them.
+    if typed and language not in _LITERALS_OF_LINES and not text.endswith("\\\n", 0, typed):
+        lines = _above(text[:typed], language, state)
+        state = state if lines.balance.comment is not None else lines
+    state = _scan(text, language, state)
+    opened = (*state.balance.opened, *([state.quote] if state.quote else []))
+    return replace(state.balance, opened=opened)
+
+
+@lru_cache(maxsize=4)
+def _above(text: str, language: str, state: _State) -> _State:
+    return replace(_scan(text, language, state), at=len(text))
+
+
+def _scan(text: str, language: str, state: _State) -> _State:
     code = _CODE_OF.get(language, _CODE)
-    closed: list[tuple[int, str]] = []
-    opened: list[str] = []
-    misfits: list[int] = []
-    outer = bool(quote)  # The string was begun before the text.
-    outer_templates: list[bool] = []
-    comment = None
-    at = 0
+    quote, template, outer, comment = state.quote, state.template, state.outer, state.balance.comment
+    closed, opened, misfits = list(state.balance.closed), list(state.balance.opened), list(state.balance.misfits)
+    outer_templates = list(state.outer_templates)
+    at = state.at
     while found := (_STRING_ENDS[quote] if quote else code).search(text, at):
         mark, at = found[0], found.end()
         if quote:
@@ -114,8 +144,14 @@ def balance(text: str, language: str, *, quote: str = "", template: bool = False
                 quote, outer, template = "`", True, False
         else:
             misfits.append(found.start())
-    return Balance(
-        closed=tuple(closed), misfits=tuple(misfits), opened=(*opened, *([quote] if quote else [])), comment=comment
+    found_so_far = Balance(closed=tuple(closed), misfits=tuple(misfits), opened=tuple(opened), comment=comment)
+    return _State(
+        at=at,
+        quote=quote,
+        template=template,
+        outer=outer,
+        outer_templates=tuple(outer_templates),
+        balance=found_so_far,
     )
 
 
@@ -131,7 +167,8 @@ def balance_in_place(text: str, request: FillRequest) -> Balance:
 
 def before_cursor(request: FillRequest) -> Balance:
     """What the prefix leaves open. It may begin within a long string: the first line with its quotes tells."""
-    return balance(request.prefix, request.language, quote=_string_at_start(request.prefix))
+    typed = request.prefix.rfind("\n") + 1
+    return balance(request.prefix, request.language, quote=_string_at_start(request.prefix), typed=typed)
 
 
 @lru_cache(maxsize=4)

@@ -35,7 +35,7 @@ _COMMON = re.compile(
 def chat(text: str, request: FillRequest) -> str | Rejected:
     if request.language in PROSE:
         return text
-    if not re.search(r"`{3}|~{3}", request.prefix + request.suffix) and (fence := _FENCE.search(text)):
+    if (fence := _FENCE.search(text)) and not re.search(r"`{3}|~{3}", request.prefix + request.suffix):
         return _inside(text, fence)
     if _in_running_text(request) or request.language in _DATA:
         return text

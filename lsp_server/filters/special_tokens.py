@@ -31,6 +31,8 @@ _ROLE = re.compile(
 
 
 def special_tokens(text: str, request: FillRequest) -> str:
+    if "<" not in text and "[" not in text:
+        return text  # All of them begin so.
     around = request.prefix + request.suffix
     patterns = (_PIPED,) if request.language in _MAY_HAVE_TAGS else (_PIPED, _PLAIN)
     if any(pattern.search(around) for pattern in patterns):

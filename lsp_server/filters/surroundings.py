@@ -35,7 +35,7 @@ class Rejected:
 
 def lines_of(text: str) -> list[str]:
     """Lines without their ends, of a text with any line ends."""
-    return LINE_END.split(text)
+    return LINE_END.split(text) if "\r" in text else text.split("\n")
 
 
 def line_before(request: FillRequest) -> str:
