@@ -26,8 +26,10 @@ from diffusion.api import DISTRIBUTION, PROTOCOL_VERSION, EngineError
 from grammars.languages import grammar, languages
 from lsp_server.chosen_model import chosen_model
 from lsp_server.commands import render
+from lsp_server.config_file import ConfigFile
 from lsp_server.engine_client import EngineClient
 from lsp_server.engine_paths import RUNTIME_DIR_VARIABLE, EnginePaths, engine_paths, last_line, make_private
+from lsp_server.settings import Settings, read
 from lsp_server.usage import Parser, UsageError, whole_number
 
 Verdict = Literal["ok", "warn", "fail"]
@@ -99,8 +101,19 @@ def _checks(profile: str) -> Iterator[Check]:
         yield from _engine(engine_paths(profile), profile)
     except EngineError as error:
         yield Check(name="runtime folder", verdict="fail", value=error.message, hint=error.hint)
+    yield _settings()
     yield Check(name="state folder", value=str(platformdirs.user_state_path(DISTRIBUTION)))
     yield Check(name="own profiles", value=str(platformdirs.user_config_path(DISTRIBUTION) / "profiles"))
+
+
+def _settings() -> Check:
+    file = ConfigFile()
+    file.reread()
+    problems = read(file.body, Settings(), strict=True)[1]
+    said = "; ".join(message for message in (file.problem, *(problem.message for problem in problems)) if message)
+    if said:
+        return Check(name="settings", verdict="warn", value=f"{file.path}: {said}", hint="see `midfill settings`")
+    return Check(name="settings", value=str(file.path) if file.path.exists() else f"none in {file.path}")
 
 
 def _packages() -> Check:

@@ -57,8 +57,8 @@ class Reporter:
 
     def follow_engine(self) -> None:
         """Keep being told how the engine is, as long as it runs. Being connected also keeps it from ending: so nobody
-        follows it while completion is switched off."""
-        if self._lease is None and self.server.settings.enabled:
+        follows it while completion is switched off, unless a file has it switched on."""
+        if self._lease is None and (self.server.settings.enabled or self._running):
             self._lease = self.server.in_background(self._follow())
 
     def release(self) -> None:
@@ -92,10 +92,10 @@ class Reporter:
     # --- the pipeline
 
     def working(self, change: int) -> None:
-        self.follow_engine()
         self._running += change
         if change > 0:
             self._failure = None
+        self.follow_engine()
         self.tell()
 
     def draft(self, ask_id: str, text: str) -> None:

@@ -76,7 +76,15 @@ def typed_into(client: Client, uri: str, name: str) -> None:
     client.change(uri, 2, ((0, 0), (0, 0), f"total = {MARK}_typed_{name}\n"))
 
 
-async def test_26_what_is_left_alone_reaches_no_prompt_and_no_log(tmp_path: Path) -> None:
+def kept(folder: Path) -> str:
+    """All that the server has written into its folder."""
+    return "".join(path.read_text() for path in folder.rglob("*") if path.is_file())
+
+
+async def test_26_what_is_left_alone_reaches_no_prompt_and_no_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     root = tmp_path / "project"
     secrets, prompts = places(root), tmp_path / "prompts.jsonl"
     with (tmp_path / "stderr").open("wb") as log:
@@ -109,7 +117,8 @@ async def test_26_what_is_left_alone_reaches_no_prompt_and_no_log(tmp_path: Path
     asked = prompts.read_text()
     assert len(asked.splitlines()) == 5
     assert "compute_total" in asked, "nothing of the other files is in the prompts: this test proves nothing"
-    for where in (asked, said, journal, (tmp_path / "stderr").read_text()):
+    assert "left alone: " in kept(tmp_path / "state")
+    for where in (asked, said, journal, (tmp_path / "stderr").read_text(), kept(tmp_path / "state")):
         assert MARK not in where
 
 
