@@ -30,9 +30,8 @@ class Focus:
 
     def near(self, offset: int) -> bool:
         """Whether enough is seen around `offset`."""
-        return (not self.low or self.low + MARGIN <= offset) and (
-            self.high == self.size or offset <= self.high - MARGIN
-        )
+        before = not self.low or (self.low + MARGIN <= offset and self.head >= HEAD)
+        return before and (self.high == self.size or offset <= self.high - MARGIN)
 
     def moved(self, start: int, old_end: int, new_end: int) -> Focus | None:
         """The same after a replacement inside of what is seen; None if it was elsewhere."""

@@ -4,21 +4,24 @@ Any text and any offset give an answer, in bounded time; where there is no tree 
 cursor. All offsets are code points.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from grammars import scopes as _scopes
 from grammars.kinds import Kind, Position, Situation, completion_kind
 from grammars.lines import Follows, follows, splits_word, style
 from grammars.parser import ParsedDocument
-from grammars.scopes import Span
-from grammars.view import view
+from grammars.scopes import Scope, Span
+from grammars.view import View, view
 
 __all__ = ["Follows", "Kind", "Position", "Span", "SyntaxContext", "context"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class SyntaxContext:
     """What the cursor at `offset` stands in. A Span's text is what the document says at its offsets.
+
+    Scopes, imports and siblings are looked for when they are asked for, which has to be before the document changes.
 
     `language`      our id of the document's language, "plaintext" for all that have no row
     `parsed`        whether there is a syntax tree
@@ -36,9 +39,6 @@ class SyntaxContext:
     language: str
     offset: int
     parsed: bool
-    scopes: tuple[Span, ...]
-    imports: tuple[Span, ...]
-    siblings: tuple[Span, ...]
     position: Position
     follows: Follows
     blank: bool
@@ -46,6 +46,23 @@ class SyntaxContext:
     line_ending: str
     kind: Kind
     reason: str
+    _view: View = field(repr=False, compare=False)
+
+    @cached_property
+    def scopes(self) -> tuple[Span, ...]:
+        return _scopes.headers(self._view, self._enclosing)
+
+    @cached_property
+    def imports(self) -> tuple[Span, ...]:
+        return _scopes.imports(self._view)
+
+    @cached_property
+    def siblings(self) -> tuple[Span, ...]:
+        return _scopes.siblings(self._view, self._enclosing)
+
+    @cached_property
+    def _enclosing(self) -> list[Scope]:
+        return _scopes.enclosing(self._view)
 
 
 def context(document: ParsedDocument, offset: int) -> SyntaxContext:
@@ -54,7 +71,6 @@ def context(document: ParsedDocument, offset: int) -> SyntaxContext:
     offset = max(0, min(offset, len(text)))
     document.look_at(offset)
     around = view(document, offset)
-    enclosing = _scopes.enclosing(around)
     region = around.region
     position: Position = "code" if region is None else region.kind
     behind = follows(around.rest)
@@ -78,9 +94,6 @@ def context(document: ParsedDocument, offset: int) -> SyntaxContext:
         language=document.language.id,
         offset=offset,
         parsed=document.tree is not None,
-        scopes=_scopes.headers(around, enclosing),
-        imports=_scopes.imports(around),
-        siblings=_scopes.siblings(around, enclosing),
         position=position,
         follows=behind,
         blank=blank,
@@ -88,4 +101,5 @@ def context(document: ParsedDocument, offset: int) -> SyntaxContext:
         line_ending=line_ending,
         kind=kind,
         reason=reason,
+        _view=around,
     )
