@@ -48,7 +48,8 @@ class FillRequest:
     answer, lines found nearby): canvases start from them, and they are candidates; `likely` says how likely each of
     them is to be right, from 0 to 1, as far as that is known without a model (0, or left out: not known). `drafts` asks
     for a draft after every denoising step, `cells` for the state of each slot position in them. `steps` bounds the
-    denoising steps of each canvas (None: the profile's default). `length_of` is for evaluation only: the middle has as
+    denoising steps of each canvas, `corrections` how often what does not fit is taken back (None: the profile's
+    defaults). `length_of` is for evaluation only: the middle has as
     many tokens as this text would have at this place (None: the engine finds the length). So is `decoding`: with
     "left-to-right" the same weights write one line token by token, where the model can, without a look at `suffix` and
     `starts`; and `trace`, which asks for what the answer was chosen from.
@@ -71,12 +72,13 @@ class FillRequest:
     drafts: bool = False
     cells: bool = False
     steps: int | None = None
+    corrections: int | None = None
     length_of: str | None = None
     decoding: Decoding = "diffusion"
     trace: bool = False
 
     def __post_init__(self) -> None:
-        _check_ranges(self, "max_lines", "n", "seed", "steps")
+        _check_ranges(self, "max_lines", "n", "seed", "steps", "corrections")
         if any(not 0 <= value <= 1 for value in self.likely):
             raise BadRequest("likely must lie between 0 and 1")
 
@@ -107,7 +109,7 @@ class EditRequest:
         _check_ranges(self, "seed", "steps")
 
 
-_RANGES = {"max_lines": (1, 200), "n": (1, 10), "seed": (0, 2**63 - 1), "steps": (1, 256)}
+_RANGES = {"max_lines": (1, 200), "n": (1, 10), "seed": (0, 2**63 - 1), "steps": (1, 256), "corrections": (0, 8)}
 
 
 def _check_ranges(request: FillRequest | EditRequest, *names: str) -> None:

@@ -156,6 +156,7 @@ class ResidentEngine:
             candidates=request.n,
             steps=request.steps or self._profile.sampler.steps,
             canvases=CANVASES[request.mode],
+            corrections=self._profile.sampler.corrections if request.corrections is None else request.corrections,
             seed=request.seed,
             hints=tuple(hints),
             known=hints,

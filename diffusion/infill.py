@@ -132,7 +132,7 @@ def _corrected(
 ) -> Generator[Draft, None, list[Middle]]:
     """Take back what does not fit in the best of `middles`, and put what becomes of it in front if it scores better."""
     pace_ms = 0.0
-    for _ in range(desk.profile.sampler.corrections):
+    for _ in range(task.corrections):
         best = middles[0]
         if not best.ended or not best.misfits or best.known >= LIKELY or limits.late(2 * pace_ms):
             break

@@ -41,6 +41,7 @@ class Task:
     candidates: int
     steps: int
     canvases: int
+    corrections: int = 0
     seed: int = 0
     hints: tuple[tuple[int, ...], ...] = ()
     known: Mapping[tuple[int, ...], float] = field(default_factory=dict)

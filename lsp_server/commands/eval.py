@@ -96,6 +96,7 @@ def _human_eval(options: argparse.Namespace, out: Console, err: Console) -> dict
         "out_of_time": sum(verdict == "out of time" for _, verdict in solved),
         "oracle_length": options.oracle_length,
         "steps": options.steps,
+        "corrections": options.corrections,
     }
     eval_report.single(out, figures)
     return figures
@@ -185,7 +186,11 @@ def _points(difference: tuple[float, float, float]) -> dict[str, Any]:
 
 def _conditions(options: argparse.Namespace) -> eval_run.Conditions:
     return eval_run.Conditions(
-        engine=options.engine, profile=options.profile, steps=options.steps, oracle_length=options.oracle_length
+        engine=options.engine,
+        profile=options.profile,
+        steps=options.steps,
+        corrections=options.corrections,
+        oracle_length=options.oracle_length,
     )
 
 
@@ -257,5 +262,11 @@ def _add_conditions(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--steps", type=whole_number(1, 256), metavar="N", help="denoising steps per canvas (default: the profile's)"
+    )
+    parser.add_argument(
+        "--corrections",
+        type=whole_number(0, 8),
+        metavar="N",
+        help="how often the model takes back what does not fit (default: the profile's)",
     )
     session.add_engine_arguments(parser)

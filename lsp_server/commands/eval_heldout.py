@@ -33,7 +33,8 @@ the model took ids back that it had accepted, in how many it changed some, and w
 
 examples:
   midfill eval heldout --corpus ~/.local/state/midfill/training/corpus
-  midfill eval heldout --corpus DIR --kind "rest of line" --limit 300 --steps 1     what do the other steps gain?
+  midfill eval heldout --corpus DIR --kind "rest of line" --limit 300 --steps 1      what do the other steps gain?
+  midfill eval heldout --corpus DIR --limit 300 --corrections 1                      and self-correction?
   midfill eval heldout --corpus DIR --list calibration --limit 400 --requests FILE  to fit something on
 """
 
@@ -100,6 +101,7 @@ def run(
         "reliability": bins,
         "oracle_length": options.oracle_length,
         "steps": options.steps,
+        "corrections": options.corrections,
     }
 
 

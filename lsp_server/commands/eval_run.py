@@ -28,13 +28,14 @@ CLIENT = "eval"
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """Who fills and how: engine and profile as on the command line; `steps` None: as many as the profile says;
+    """Who fills and how: engine and profile as on the command line; `steps`, `corrections` None: as the profile says;
     `oracle_length`: the model is told how long the middle is. `repository`: what else is open; `sources`: what of all
     that goes into a request (None: what the settings begin with). `trace`: ask what the answers were chosen from."""
 
     engine: str
     profile: str
     steps: int | None = None
+    corrections: int | None = None
     oracle_length: bool = False
     repository: Repository | None = None
     sources: frozenset[str] | None = None
@@ -60,6 +61,7 @@ class Conditions:
             mode=cut.mode,
             max_lines=cut.max_lines,
             steps=self.steps,
+            corrections=self.corrections,
             length_of=cut.middle if self.oracle_length else None,
             trace=self.trace,
         )

@@ -20,11 +20,12 @@ PREFIXES = ("x = ", "def f(a):\n    return ", "import os\n\nfor name in ", "clas
 
 
 def prepared(tiny: Tiny, prefix: str, corrections: int = 1) -> tuple[Task, Desk]:
-    profile = replace(tiny.profile, sampler=replace(tiny.profile.sampler, corrections=corrections))
-    asked = FillRequest(id="1", prefix=prefix, suffix="\n\nf(1)\n", language="python", length_of="1234567")
-    prompt = layouts.native(asked, tiny.vocabulary, profile)
-    desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=profile, tally=Tally())
-    return ResidentEngine(profile, tiny.vocabulary, tiny.model)._task(asked, prompt), desk
+    asked = FillRequest(
+        id="1", prefix=prefix, suffix="\n\nf(1)\n", language="python", length_of="1234567", corrections=corrections
+    )
+    prompt = layouts.native(asked, tiny.vocabulary, tiny.profile)
+    desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=tiny.profile, tally=Tally())
+    return ResidentEngine(tiny.profile, tiny.vocabulary, tiny.model)._task(asked, prompt), desk
 
 
 def outcome(tiny: Tiny, prefix: str, corrections: int) -> tuple[Outcome, Tally]:
@@ -83,6 +84,7 @@ def test_a_trace_tells_what_the_answer_was_chosen_from(tiny: Tiny, doubtful: Non
     profile = replace(tiny.profile, sampler=replace(tiny.profile.sampler, corrections=1))
     engine = ResidentEngine(profile, tiny.vocabulary, tiny.model)
     asked = FillRequest(id="1", prefix="x = ", suffix="\n", language="python", length_of="12345", starts=("12345",))
+    assert engine._task(asked, layouts.native(asked, tiny.vocabulary, profile)).corrections == 1
     (plain,) = engine.fill(asked)
     (traced,) = engine.fill(replace(asked, trace=True))
     assert isinstance(plain, Result) and isinstance(traced, Result) and traced.trace is not None
