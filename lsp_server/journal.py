@@ -123,7 +123,7 @@ def journal_file() -> Ledger:
 
 def as_line(decision: Decision) -> dict[str, Any]:
     """For the file; `server` is the process that decided."""
-    known = {name: value for name, value in asdict(decision).items() if value not in (None, "", 0)}
+    known = {name: value for name, value in asdict(decision).items() if value not in (None, "")}
     return known | {"uri": decision.uri[-MAX_URI:], "reason": decision.reason[:MAX_REASON], "server": os.getpid()}
 
 
