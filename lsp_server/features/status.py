@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 OFF = "completion is switched off (setting enabled)"
 MEND = "see `midfill doctor`; when it is mended, run the command midfill.restart"
 STARTING = Status(state="starting")
+ONE_LINE = 60
+"""Characters that fit beside the names of server and client into the line of messages of a narrow terminal."""
 
 
 @dataclass(kw_only=True)
@@ -112,7 +114,7 @@ class Reporter:
             self.engine(dataclasses.replace(self._engine, state="loading", detail=answer.message))
         elif answer.code not in ("cancelled", "busy"):
             self._failure = answer
-            self.warn(sentence(answer))
+            self.warn(sentence(answer), short=answer.message)
         self.tell()
 
     # --- the editor
@@ -122,14 +124,16 @@ class Reporter:
         self._off = reason
         self.tell()
 
-    def warn(self, message: str, key: str = "") -> None:
+    def warn(self, message: str, key: str = "", short: str = "") -> None:
         """Show a message, unless one with the same `key` (by default: the same one) has been shown before; it goes to
-        the client's log in any case."""
+        the client's log in any case. What is too long for one line of an editor is shown as `short`, if there is that:
+        some wait for a key until they have shown all of it."""
         warning = types.MessageType.Warning
         self.server.window_log_message(types.LogMessageParams(type=warning, message=f"midfill: {message}"))
         if (key or message) not in self._warned:
             self._warned.add(key or message)
-            self.server.window_show_message(types.ShowMessageParams(type=warning, message=f"midfill: {message}"))
+            shown = short if short and len(message) > ONE_LINE else message
+            self.server.window_show_message(types.ShowMessageParams(type=warning, message=f"midfill: {shown}"))
 
     def tell(self) -> None:
         """Send the status if it is another one than before."""

@@ -42,6 +42,10 @@ local function tell(...)
 end
 vim.api.nvim_create_autocmd('LspAttach', { callback = function() tell('attached') end })
 vim.api.nvim_create_autocmd('User', { pattern = 'MidfillStatus', callback = function() tell('status') end })
+vim.api.nvim_create_autocmd('User', {
+  pattern = 'MidfillEdit',
+  callback = function(args) tell('edit', args.data.state) end,
+})
 vim.api.nvim_create_autocmd('LspRequest', {
   callback = function(args)
     local request = args.data.request
@@ -81,7 +85,8 @@ class Neovim:
     """One Neovim process with a screen of `size` (columns, rows). Its configuration, state and log lie under `home`; no
     other configuration is read.
 
-    `requests` holds the state of every request for ghost text since the last keys: pending, cancel or complete."""
+    `requests` holds the state of every request for ghost text since the last keys: pending, cancel or complete. `edits`
+    holds what has become of edits since the last keys: asking, draft, proposed or ended."""
 
     def __init__(
         self,
@@ -99,6 +104,7 @@ class Neovim:
         self.process = psutil.Process(self.nvim.call("getpid"))
         self.screen = Screen()
         self.requests: dict[int, str] = {}
+        self.edits: list[str] = []
         self._attached = False
         self.nvim.ui_attach(*size, rgb=True, ext_linegrid=True)
         start = {"client": str(CLIENT), "cmd": command, "channel": self.nvim.channel_id, "settings": settings or {}}
@@ -151,6 +157,7 @@ class Neovim:
     def type(self, keys: str) -> None:
         """Type keys (`<Esc>` and so on as in mappings; `<` itself is `<lt>`)."""
         self.requests.clear()
+        self.edits.clear()
         self.nvim.input(keys)
 
     def accept(self, function: str = "accept") -> None:
@@ -192,6 +199,8 @@ class Neovim:
             self.screen.redraw(arguments)
         elif name == "attached":
             self._attached = True
+        elif name == "edit":
+            self.edits += arguments
         elif name == "request":
             number, state = arguments
             if state == "pending" or number in self.requests:

@@ -202,6 +202,18 @@ async def test_10_an_error_is_told_once_and_the_next_request_works() -> None:
         assert client.all("midfill/status")[-1]["state"] == "ready"
 
 
+async def test_10_what_is_too_long_for_a_line_is_shown_in_short_and_logged_in_full() -> None:
+    broken = {"error": {"code": "unavailable", "message": "the engine has ended", "hint": "the log is " + "a/" * 40}}
+    async with server(broken) as client:
+        await started(client, **QUICK)
+        assert await client.inline(client.open("x = "), 0, 4) == []
+        (shown,) = client.all("window/showMessage")
+        assert shown["message"] == "midfill: the engine has ended"
+        (logged,) = client.all("window/logMessage")
+        assert "a/a/a/" in logged["message"]
+        assert "a/a/a/" in (await client.request("midfill/why"))["sentence"]
+
+
 async def test_11_an_explicit_request_offers_several_and_bypasses_the_gates() -> None:
     many = {"fill": ["1", "2", "1", "3"], "confidence": 0.01}
     async with server(many, many) as client:

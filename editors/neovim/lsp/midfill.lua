@@ -18,5 +18,11 @@ return {
     ['midfill/status'] = function(_, status)
       require('midfill').on_status(status)
     end,
+    ['midfill/editDraft'] = function(_, draft)
+      require('midfill.edits').on_draft(draft)
+    end,
+    ['window/showMessage'] = function(_, message)
+      require('midfill').on_message(message)
+    end,
   },
 }

@@ -145,11 +145,34 @@ function M.on_status(status)
   vim.cmd.redrawstatus()
 end
 
+--- Say something in one line, whatever its length: a longer message would wait for a key, and all else with it.
+---@param message string
+---@param level? integer
+function M.say(message, level)
+  message = ('midfill: ' .. message):gsub('%s*\n%s*', ' ')
+  local more = '… (:Midfill why)'
+  if vim.fn.strdisplaywidth(message) > vim.v.echospace then
+    local room = vim.v.echospace - vim.fn.strdisplaywidth(more)
+    while vim.fn.strdisplaywidth(message) > room do
+      message = vim.fn.strcharpart(message, 0, vim.fn.strcharlen(message) - 1)
+    end
+    message = message .. more
+  end
+  vim.notify(message, level or vim.log.levels.INFO)
+end
+
+--- What the server has to say (`window/showMessage`).
+---@param message {type: integer, message: string}
+function M.on_message(message)
+  local levels = { vim.log.levels.ERROR, vim.log.levels.WARN }
+  M.say(message.message:gsub('^midfill: ', ''), levels[message.type])
+end
+
 --- Say in one sentence what became of the last request in this buffer.
 function M.why()
   local client = vim.lsp.get_clients({ name = 'midfill', bufnr = 0 })[1]
   if not client then
-    vim.notify('midfill is not attached to this buffer (see :checkhealth vim.lsp)', vim.log.levels.WARN)
+    M.say('not attached to this buffer (see :checkhealth vim.lsp)', vim.log.levels.WARN)
     return
   end
   local params = { textDocument = vim.lsp.util.make_text_document_params() }

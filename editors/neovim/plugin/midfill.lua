@@ -1,4 +1,4 @@
---- Ghost text wherever midfill is attached, and `:MidfillWhy`. Completions are made by the server alone.
+--- Ghost text wherever midfill is attached, `:Midfill` and `:MidfillWhy`. What is written is made by the server alone.
 
 if vim.g.loaded_midfill then
   return
@@ -28,6 +28,35 @@ if vim.lsp.inline_completion then
     end,
   })
 end
+
+for name, link in pairs({
+  MidfillBusy = 'Visual',
+  MidfillRemoved = 'DiffDelete',
+  MidfillAdded = 'DiffAdd',
+  MidfillHint = 'Comment',
+}) do
+  vim.api.nvim_set_hl(0, name, { link = link, default = true })
+end
+
+vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, {
+  group = group,
+  callback = function(args)
+    if package.loaded['midfill.edits'] then
+      require('midfill.edits').on_change(args.buf)
+    end
+  end,
+})
+
+vim.api.nvim_create_user_command('Midfill', function(command)
+  require('midfill.command').run(command)
+end, {
+  nargs = '+',
+  range = true,
+  complete = function(lead, line)
+    return line:match('Midfill%s+%S*$') and require('midfill.command').complete(lead) or {}
+  end,
+  desc = 'Edit or fill a selection with midfill: edit, fill, accept, retry, discard, why',
+})
 
 vim.api.nvim_create_user_command('MidfillWhy', function()
   require('midfill').why()
