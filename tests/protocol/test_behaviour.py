@@ -209,8 +209,7 @@ async def test_10_what_is_too_long_for_a_line_is_shown_in_short_and_logged_in_fu
         assert await client.inline(client.open("x = "), 0, 4) == []
         (shown,) = client.all("window/showMessage")
         assert shown["message"] == "midfill: the engine has ended"
-        (logged,) = client.all("window/logMessage")
-        assert "a/a/a/" in logged["message"]
+        assert any("a/a/a/" in logged["message"] for logged in client.all("window/logMessage"))
         assert "a/a/a/" in (await client.request("midfill/why"))["sentence"]
 
 
