@@ -48,6 +48,13 @@ class Hole:
     middle: str
 
 
+ENDS = 100
+"""Holes that the end-of-middle is fitted on, each at every position of its slot: plenty for two numbers."""
+
+RIDGE = 3e-3
+"""For the confidence: there are a hundred or two to fit on."""
+
+
 def holes(path: Path) -> list[Hole]:
     """Read what `midfill eval heldout --requests` wrote. Raises EngineError."""
     try:
@@ -110,7 +117,9 @@ def calibrate(profile_name: str, found: Sequence[Hole]) -> tuple[Calibration, li
     vocabulary = Vocabulary(profile.weights / "tokenizer.json", profile.specials)
     resident = model.load(profile)
     plain = Calibrator(profile, vocabulary, resident)
-    probabilities, over = (np.concatenate(part) for part in zip(*map(plain.ends, _shown(found, "ends")), strict=True))
+    probabilities, over = (
+        np.concatenate(part) for part in zip(*map(plain.ends, _shown(found[:ENDS], "ends")), strict=True)
+    )
     clipped = np.clip(probabilities, 1e-9, 1 - 1e-9)
     (end_scale,), end_bias = fit(np.log(clipped / (1 - clipped))[:, None], over)
     calibration = Calibration(end_scale=end_scale, end_bias=end_bias)
@@ -126,10 +135,6 @@ def calibrate(profile_name: str, found: Sequence[Hole]) -> tuple[Calibration, li
     chosen = reliability.gate(sure[:half].tolist(), hits[:half].tolist())
     calibration = replace(calibration, confidence_weights=weights, confidence_bias=bias, gate=chosen)
     return calibration, sure[half:].tolist(), hits[half:].tolist()
-
-
-RIDGE = 3e-3
-"""There are a hundred or two to fit on."""
 
 
 def _shown(found: Sequence[Hole], what: str) -> Iterator[Hole]:

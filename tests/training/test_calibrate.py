@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from diffusion.api import EngineError, FillRequest, to_json
+from diffusion.api import EngineError, FillRequest, Result, to_json
 from diffusion.engine import ResidentEngine
 from diffusion.profiles import FEATURES, Calibration, parse_profile
 from diffusion.training import calibrate, reliability
@@ -41,11 +41,12 @@ def test_confidence_is_null_without_a_calibration_and_a_probability_with_one(tin
     def confidences(calibration: Calibration | None) -> list[float | None]:
         profile = replace(tiny.profile, calibration=calibration)
         (result,) = ResidentEngine(profile, tiny.vocabulary, tiny.model).fill(request)
+        assert isinstance(result, Result) and result.gate == (calibration and calibration.gate)
         return [candidate.confidence for candidate in result.candidates]
 
     assert set(confidences(None)) == {None}
     assert set(confidences(Calibration(end_scale=2.0))) == {None}
-    sure = confidences(Calibration(confidence_weights=(0.0,) * FEATURES, confidence_bias=2.0))
+    sure = confidences(Calibration(confidence_weights=(0.0,) * FEATURES, confidence_bias=2.0, gate=0.4))
     assert sure == [pytest.approx(0.8808, abs=1e-3)] * len(sure) and sure
     unsure = confidences(Calibration(confidence_weights=(9.0,) * FEATURES, confidence_bias=-900.0))
     assert all(0 <= value < 1e-9 for value in unsure if value is not None)

@@ -173,6 +173,23 @@ async def test_automatic_and_explicit_requests_differ() -> None:
     assert automatic.deadline_ms and explicit.deadline_ms and explicit.deadline_ms > automatic.deadline_ms
 
 
+@pytest.mark.parametrize(
+    ("gate", "settings", "shown"),
+    [
+        (0.7, {}, False),
+        (0.5, {}, True),
+        (None, {}, True),
+        (0.7, {"min_confidence": 0.6}, True),
+        (0.5, {"min_confidence": 0.65}, False),
+    ],
+)
+async def test_the_gate_is_the_model_s_unless_one_is_set(
+    gate: float | None, settings: dict[str, float], shown: bool
+) -> None:
+    engine = Engine(answer=Result(candidates=(Candidate(text="1", confidence=0.6),), gate=gate))
+    assert await Editor(engine, **settings).texts(f"x = {CURSOR}") == ["1"] * shown
+
+
 async def test_no_calibration_passes_the_gate() -> None:
     assert await Editor(Engine(), min_confidence=1.0).texts(f"x = {CURSOR}") == ["1"]
 
