@@ -12,6 +12,7 @@ import sys
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "complete": ("lsp_server.commands.complete:main", "complete at FILE:LINE:COLUMN and print what the model writes"),
+    "edit": ("lsp_server.commands.edit:main", "have lines of a file written anew, as an instruction says"),
     "demo": ("lsp_server.commands.demo:main", "watch masked spans in real source files denoise into code"),
     "lsp": ("lsp_server.server:main", "run the language server on standard input and output (editors start this)"),
     "engine": ("lsp_server.commands.engine:main", "start, stop or look at the process that holds the model"),

@@ -15,12 +15,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from diffusion.api import Cost, Draft, EngineError, Failure, FillRequest, Finish, Result
+from diffusion.api import Cost, Draft, Engine, EngineError, Failure, FillRequest, Finish, Result
 from lsp_server import filters, gates
 from lsp_server.anchors import CHANGED, CLOSED, Anchor, Anchors
 from lsp_server.context import Nothing
 from lsp_server.documents import Document
-from lsp_server.engines import WatchedEngine
 from lsp_server.hunks import Hunk, hunks
 from lsp_server.journal import Decision, Journal, Outcome, sentence
 from lsp_server.wishes import Wish, Work, editing, filling
@@ -83,7 +82,7 @@ class Editor:
     """Edits of the open documents of one editor. `current`: a document as it is now, None where it is not open;
     `anchors` follow what changes in them; `profile`: the model's, now."""
 
-    engine: Callable[[], WatchedEngine]
+    engine: Callable[[], Engine]
     listener: Listener
     current: Callable[[str], Document | None]
     anchors: Anchors
