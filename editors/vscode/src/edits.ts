@@ -2,27 +2,39 @@
 // edit is accepted, which is then one undo step. Knows VS Code and the server's methods; the model's work is elsewhere.
 
 import * as vscode from "vscode";
-import type { WorkspaceEdit } from "vscode-languageclient/node";
+import type { Range, WorkspaceEdit } from "vscode-languageclient/node";
 
 import type { Server } from "./server";
 
 const SCHEME = "midfill-edit";
 const FILL = "Fill Instead";
+const CHANGED = "the document has changed since, so the edit is not applied. Ask again.";
 
-/** An edit from the question to its end. `instruction` undefined: the selection is filled in again. */
-interface Session {
-  readonly id: string;
+/** What is to be done. `instruction` undefined: the selection is filled in again. */
+interface Wish {
   readonly document: vscode.TextDocument;
   readonly version: number;
   readonly range: vscode.Range;
-  readonly instruction: string | undefined;
+  readonly instruction?: string;
   readonly seed: number;
+}
+
+/** A wish from the question to its end; with `edit`, what there is to accept in `version` of the document. */
+interface Session extends Wish {
+  readonly token: string;
   readonly page: vscode.Uri;
   readonly cancel: vscode.CancellationTokenSource;
   text: string;
-  edit?: vscode.WorkspaceEdit;
   opened: boolean;
+  version: number;
+  range: vscode.Range;
+  edit?: vscode.WorkspaceEdit;
 }
+
+/** As the server answers: `version` is that of the document that the edit fits; `message` says why there is none. */
+type Answer =
+  | { edit: WorkspaceEdit; range: Range; version: number }
+  | { edit: null; message: string; offer?: string };
 
 export class Edits implements vscode.Disposable {
   private session: Session | undefined;
@@ -41,7 +53,7 @@ export class Edits implements vscode.Disposable {
         provideTextDocumentContent: (uri) => (this.session?.page.toString() === uri.toString() ? this.session.text : ""),
       }),
       server.onEditDraft((draft) => {
-        if (this.session?.id === draft.id && !this.session.edit) {
+        if (this.session?.token === draft.token && !this.session.edit) {
           void this.show(this.session, around(this.session, draft.text));
         }
       }),
@@ -75,7 +87,7 @@ export class Edits implements vscode.Disposable {
     });
     if (instruction?.trim()) {
       this.lastInstruction = instruction;
-      await this.begin(document, version, range, instruction, 0);
+      await this.begin({ document, version, range, instruction, seed: 0 });
     }
   }
 
@@ -87,7 +99,8 @@ export class Edits implements vscode.Disposable {
       return;
     }
     const { document, selection } = editor;
-    await this.begin(document, document.version, new vscode.Range(selection.start, selection.end), undefined, 0);
+    const range = new vscode.Range(selection.start, selection.end);
+    await this.begin({ document, version: document.version, range, seed: 0 });
   }
 
   async accept(): Promise<void> {
@@ -97,7 +110,7 @@ export class Edits implements vscode.Disposable {
     }
     await this.discard();
     if (session.document.version !== session.version) {
-      void vscode.window.showWarningMessage("midfill: the document has changed since; the edit is not applied. Ask again.");
+      void vscode.window.showWarningMessage(`midfill: ${CHANGED}`);
       return;
     }
     if (await vscode.workspace.applyEdit(session.edit)) {
@@ -110,7 +123,8 @@ export class Edits implements vscode.Disposable {
     const session = this.session;
     if (session) {
       await this.discard();
-      await this.begin(session.document, session.version, session.range, session.instruction, session.seed + 1);
+      const { document, version, range, instruction, seed } = session;
+      await this.begin({ document, version, range, instruction, seed: seed + 1 });
     }
   }
 
@@ -126,75 +140,68 @@ export class Edits implements vscode.Disposable {
     await vscode.window.tabGroups.close(tabs.filter((tab) => shows(tab, session.page)));
   }
 
-  private async begin(
-    document: vscode.TextDocument,
-    version: number,
-    range: vscode.Range,
-    instruction: string | undefined,
-    seed: number,
-  ): Promise<void> {
+  private async begin(wish: Wish): Promise<void> {
     await this.discard();
-    const id = `edit-${++this.count}`;
+    const token = `edit-${++this.count}`;
     const session: Session = {
-      id,
-      document,
-      version,
-      range,
-      instruction,
-      seed,
-      page: vscode.Uri.from({ scheme: SCHEME, path: document.uri.path, query: id }),
+      ...wish,
+      token,
+      page: vscode.Uri.from({ scheme: SCHEME, path: wish.document.uri.path, query: token }),
       cancel: new vscode.CancellationTokenSource(),
-      text: document.getText(),
+      text: wish.document.getText(),
       opened: false,
     };
     this.session = session;
     await setContext("asking");
-    const title = `midfill: ${instruction ?? "filling the selection"}`;
+    const title = `midfill: ${wish.instruction ?? "filling the selection"}`;
     const options = { location: vscode.ProgressLocation.Notification, title, cancellable: true };
     try {
-      const edit = await vscode.window.withProgress(options, (_, token) => {
-        token.onCancellationRequested(() => this.session === session && void this.discard());
+      const answer = await vscode.window.withProgress(options, (_, cancelled) => {
+        cancelled.onCancellationRequested(() => this.session === session && void this.discard());
         return this.ask(session);
       });
-      if (this.session !== session) {
-        return;
+      if (this.session === session) {
+        await this.answered(session, answer);
       }
-      if (!edit?.get(document.uri).length) {
-        await this.discard();
-        void vscode.window.showInformationMessage("midfill: the model would change nothing here.");
-        return;
-      }
-      session.edit = edit;
-      await this.show(session, applied(session, edit.get(document.uri)));
-      await setContext("proposed");
     } catch (error) {
-      await this.failed(session, error);
+      // That the request of a discarded edit ends with an error is what was wanted.
+      if (this.session === session) {
+        await this.discard();
+        const message = error instanceof Error ? error.message : String(error);
+        this.log.warn(`edit: ${message}`);
+        void vscode.window.showErrorMessage(`midfill: ${message}`);
+      }
     }
   }
 
-  private async ask(session: Session): Promise<vscode.WorkspaceEdit | undefined> {
+  private ask({ instruction, ...session }: Session): Promise<Answer> {
     const params = {
-      id: session.id,
       textDocument: this.server.toProtocol.asTextDocumentIdentifier(session.document),
       version: session.version,
       range: this.server.toProtocol.asRange(session.range),
       seed: session.seed,
+      draftToken: session.token,
     };
-    const [method, more] = session.instruction === undefined ? ["midfill/fill", {}] : ["midfill/edit", { instruction: session.instruction }];
-    const answer = await this.server.ask<{ edit: WorkspaceEdit } | null>(method, { ...params, ...more }, session.cancel.token);
-    return answer ? this.server.fromProtocol.asWorkspaceEdit(answer.edit) : undefined;
+    const cancelled = session.cancel.token;
+    return instruction === undefined
+      ? this.server.ask("midfill/fill", params, cancelled)
+      : this.server.ask("midfill/edit", { ...params, instruction }, cancelled);
   }
 
-  private async failed(session: Session, error: unknown): Promise<void> {
-    if (this.session !== session) {
-      return; // It was discarded: that its request ends with an error is what was wanted.
+  private async answered(session: Session, answer: Answer): Promise<void> {
+    if (answer.edit && answer.version === session.document.version) {
+      session.edit = await this.server.fromProtocol.asWorkspaceEdit(answer.edit);
+      session.version = answer.version;
+      session.range = this.server.fromProtocol.asRange(answer.range);
+      await setContext("proposed");
+      await this.show(session, applied(session, session.edit.get(session.document.uri)));
+      return;
     }
     await this.discard();
-    const message = error instanceof Error ? error.message : String(error);
-    this.log.warn(`edit: ${message}`);
-    const choices = session.instruction === undefined ? [] : [FILL];
-    if ((await vscode.window.showErrorMessage(`midfill: ${message}`, ...choices)) === FILL) {
-      await this.begin(session.document, session.version, session.range, undefined, 0);
+    const [message, choices] = answer.edit ? [CHANGED, []] : [answer.message, answer.offer ? [FILL] : []];
+    if ((await vscode.window.showWarningMessage(`midfill: ${message}`, ...choices)) === FILL) {
+      const { document, version, range, seed } = session;
+      await this.begin({ document, version, range, seed });
     }
   }
 

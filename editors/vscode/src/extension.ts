@@ -54,8 +54,8 @@ class Extension {
       "midfill.toggleEverywhere": () => this.toggle(undefined),
       "midfill.toggleLanguage": () => this.toggle(vscode.window.activeTextEditor?.document.languageId),
       "midfill.explain": () => this.explain(),
-      "midfill.editSelection": () => this.edits.edit(),
-      "midfill.fillSelection": () => this.edits.fill(),
+      "midfill.inlineEdit": () => this.edits.edit(),
+      "midfill.inlineFill": () => this.edits.fill(),
       "midfill.acceptEdit": () => this.edits.accept(),
       "midfill.retryEdit": () => this.edits.retry(),
       "midfill.discardEdit": () => this.edits.discard(),
@@ -73,6 +73,7 @@ class Extension {
       this.edits,
       ...Object.entries(commands).map(([name, command]) => vscode.commands.registerCommand(name, () => this.told(command))),
       this.server.onStatus((status) => this.show(status)),
+      this.server.onSettings(() => this.refresh()),
       vscode.window.onDidChangeActiveTextEditor(() => this.refresh()),
       vscode.workspace.onDidChangeConfiguration((event) => {
         if (event.affectsConfiguration("midfill.path")) {

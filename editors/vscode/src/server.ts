@@ -28,7 +28,10 @@ export class Server {
   private readonly changed = new vscode.EventEmitter<Status>();
   /** Every `midfill/status`, and "failed" when the server does not run. */
   readonly onStatus = this.changed.event;
-  private readonly drafted = new vscode.EventEmitter<{ id: string; text: string }>();
+  private readonly told = new vscode.EventEmitter<void>();
+  /** The server has asked for settings and has them now. */
+  readonly onSettings = this.told.event;
+  private readonly drafted = new vscode.EventEmitter<{ token: string; text: string }>();
   /** Every draft of an edit that is under way. */
   readonly onEditDraft = this.drafted.event;
 
@@ -64,7 +67,7 @@ export class Server {
     );
     this.client = client;
     client.onNotification("midfill/status", (status: Status) => this.changed.fire(status));
-    client.onNotification("midfill/editDraft", (draft: { id: string; text: string }) => this.drafted.fire(draft));
+    client.onNotification("midfill/editDraft", (draft: { token: string; text: string }) => this.drafted.fire(draft));
     this.shown.follow((method, params) => client.sendNotification(method, params));
     this.changed.fire({ state: "starting" });
     try {
@@ -89,10 +92,11 @@ export class Server {
     if (!this.client || !this.running) {
       throw new Error("midfill does not run. Use the command “midfill: Restart”, or see its log.");
     }
-    return this.client.sendRequest<T>(method, params, token);
+    // An absent token must not be passed: it would count as another parameter.
+    return token ? this.client.sendRequest<T>(method, params, token) : this.client.sendRequest<T>(method, params);
   }
 
-  /** Run a command of the server, which VS Code does not know under this name if another window's extension has it. */
+  /** Run a command of the server. */
   async execute<T>(command: string, ...args: unknown[]): Promise<T> {
     return this.ask<T>("workspace/executeCommand", { command, arguments: args });
   }
@@ -115,10 +119,12 @@ export class Server {
   private middleware(): Middleware {
     return {
       workspace: {
-        configuration: (params: ConfigurationParams) =>
-          params.items.map((item) =>
-            item.section === "midfill" ? this.settings(item.scopeUri ? vscode.Uri.parse(item.scopeUri) : undefined) : null,
-          ),
+        configuration: (params: ConfigurationParams) => {
+          setImmediate(() => this.told.fire()); // what is asked then comes after this answer
+          return params.items.map(({ section, scopeUri }) =>
+            section === "midfill" ? this.settings(scopeUri ? vscode.Uri.parse(scopeUri) : undefined) : null,
+          );
+        },
       },
       provideInlineCompletionItems: async (document, position, context, token, next) => {
         const items = await next(document, position, context, token);
