@@ -67,6 +67,7 @@ class Offer:
     cost: Cost = field(default_factory=Cost)
     finish: Finish | None = None
     starts: int = 0
+    shared: bool = False
 
 
 OUTDATED = Offer(outcome="dropped", reason="the document has changed since")
@@ -155,8 +156,10 @@ class Completer:
             self._turns.stop(uri)
             return Offer(insertions=found, outcome="shown", reason="continues an earlier completion", source="cache")
         key = (id(ask.document), offset, text if ask.selected else "", ask.explicit)
+        shared = self._turns.runs(uri, key)
         try:
-            return await self._turns.take(uri, key, partial(self._generate, ask, text, place))
+            offer = await self._turns.take(uri, key, partial(self._generate, ask, text, place))
+            return replace(offer, shared=True) if shared else offer
         except Superseded:
             return Offer(outcome="dropped", reason="a newer request took its place")
 
@@ -287,5 +290,6 @@ def _decision(ask: Ask, offer: Offer, ms: float) -> Decision:
         encodes=offer.cost.encodes,
         engine_ms=offer.cost.ms,
         starts=offer.starts,
+        shared=offer.shared,
         finish=offer.finish,
     )

@@ -38,7 +38,8 @@ class Decision:
     answer, `engine_ms` of them in the engine.
 
     `source`: who answered. `gate` and `filter` name what held an answer back, `confidence` is that of the best
-    candidate. Of the engine's work: `forwards`, `encodes`, `starts` (earlier answers that it began from), `finish`.
+    candidate. Of the engine's work: `forwards`, `encodes`, `starts` (earlier answers that it began from), `finish`;
+    `shared`: it was under way already for another request, which has an entry of its own.
     """
 
     uri: str
@@ -56,6 +57,7 @@ class Decision:
     encodes: int = 0
     engine_ms: float = 0.0
     starts: int = 0
+    shared: bool = False
     finish: Finish | None = None
 
     def sentence(self) -> str:

@@ -190,7 +190,11 @@ def _print(found: list[Figures], options: Any) -> None:
         out,
         ("figure",),
         [
-            {"figure": name} | {f"{way} {confidence:g}": one[name] for (way, confidence), one in heads.items()}
+            {"figure": name}
+            | {
+                f"{way} {confidence:g}" if confidence >= 0 else way: one[name]
+                for (way, confidence), one in heads.items()
+            }
             for name in names
         ],
     )
@@ -229,7 +233,7 @@ def _parser() -> Parser:
         type=_confidences,
         default=[Settings().min_confidence],
         metavar="0.35,...",
-        help="each way once with each (default: that of the settings)",
+        help="each way once with each; -1: what suits the model (default: that of the settings)",
     )
     parser.add_argument("--deadline-ms", type=whole_number(50, 60_000), help="default: that of the settings")
     parser.add_argument("--seed", type=whole_number(0, 2**31), default=0)
@@ -252,7 +256,7 @@ def _ways(text: str) -> list[str]:
 
 
 def _confidences(text: str) -> list[float]:
-    return [_number(value, 0, 1) for value in text.split(",")]
+    return [_number(value, -1, 1) for value in text.split(",")]
 
 
 def _number(text: str, low: float, high: float) -> float:

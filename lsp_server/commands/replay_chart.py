@@ -29,9 +29,8 @@ def chart(ways: Sequence[Mapping[str, Any]], title: str) -> str:
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
         f'<text x="8" y="20" font-weight="bold">{escape(title)}</text>',
     ]
-    several = len({way["min_confidence"] for way in ways}) > 1
     for row, way in enumerate(ways):
-        label = f"{way['way']}, {way['min_confidence']:g}" if several else way["way"]
+        label = f"{way['way']}, {way['min_confidence']:g}" if way["min_confidence"] >= 0 else way["way"]
         parts.append(f'<text x="8" y="{TOP + ROW * row + 16}">{escape(label)}</text>')
     for column, (heading, names, colour) in enumerate(COLUMNS):
         x = LABEL + COLUMN * column

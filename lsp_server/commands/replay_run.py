@@ -119,25 +119,20 @@ class Window:
         return items[0] if items else None
 
     async def _look(self) -> None:
-        """Count what the journal says of the requests since the last look. A completion that was fetched ahead and was
-        waited for stands there twice, with the same cost."""
+        """Count what the journal says of the requests since the last look."""
         news: list[dict[str, Any]] = []
         for decision in (await self.server.request("midfill/why", {}))["decisions"]:
             if decision == self._seen:
                 break
             news.append(decision)
         self._seen = news[0] if news else self._seen
-        ahead: list[tuple[Any, ...]] = []
-        for decision in reversed(news):
-            cost = tuple(decision[name] for name in ("uri", "line", "forwards", "encodes", "engine_ms"))
-            fetched_ahead = decision["outcome"] == "prefetched"
-            if not fetched_ahead and decision["outcome"] != "dropped":
+        for decision in news:
+            if decision["outcome"] not in ("prefetched", "dropped"):
                 self.counts.answered += 1
                 self.counts.without_model += decision["source"] != "engine"
-            if decision["source"] == "engine" and cost not in ahead:
+            if not decision["shared"]:  # else it is counted where it began
                 self.counts.forwards += decision["forwards"]
                 self.counts.encodes += decision["encodes"]
-            ahead = [cost] if fetched_ahead else []
 
 
 async def replay(

@@ -91,6 +91,8 @@ def insertion(candidate: Candidate, request: FillRequest) -> Insertion | Rejecte
         made = _filtered(candidate, request)
         if isinstance(made, Rejected) or made == before:
             return made
+        if (made.text, made.before) == (candidate.text, candidate.replace_before):
+            return made  # The next round would be the same again.
         before, candidate = made, replace(candidate, text=made.text, replace_before=made.before)
     return Rejected(reason="the filters do not come to an end with it")
 

@@ -1,0 +1,68 @@
+// Real engine processes with the embedded model behind real windows: two windows share one, it comes back when it was
+// killed, and what it cannot do is said.
+
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+
+import { Editor, until, type Window } from "./editor.ts";
+
+const APP = "def total(prices):\n    result = 0\n    for price in prices:\n        \n    return result\n";
+
+let editor: Editor;
+let first: Window;
+let second: Window;
+
+before(async () => {
+  editor = await Editor.start({
+    files: { "app.py": APP, "other.py": APP },
+    settings: { "midfill.minConfidence": 0, "midfill.deadlineMs": 5000 },
+  });
+  first = await editor.window("app.py");
+});
+afterEach((context) => first.picture(context));
+after(() => editor?.stop());
+
+/** The engine's process, from its own status; undefined while there is none. */
+function engine(): number | undefined {
+  const found = JSON.parse(editor.midfill("engine", "status", "--json") || "{}");
+  return found.pid;
+}
+
+/** Put the cursor into the empty body of the loop and ask for a completion, whatever it is. */
+async function complete(window: Window): Promise<string> {
+  await window.press("Control+Home", "ArrowDown", "ArrowDown", "ArrowDown", "End");
+  await window.command("midfill: Trigger Completion");
+  await until("ghost text", async () => (await window.ghostText()) !== "");
+  return window.ghostText();
+}
+
+test("two windows, one engine", async () => {
+  second = await editor.window("other.py");
+  assert.notEqual(await complete(first), "");
+  const one = engine();
+  assert.ok(one);
+  assert.notEqual(await complete(second), "");
+  assert.equal(engine(), one);
+});
+
+test("an engine that was killed is replaced, and completion goes on", async () => {
+  const killed = engine();
+  assert.ok(killed);
+  await first.press("Escape");
+  process.kill(killed, "SIGKILL");
+  await until("it is gone", () => engine() !== killed);
+  assert.notEqual(await complete(first), "");
+  const next = engine();
+  assert.ok(next && next !== killed);
+  await first.state("ready");
+});
+
+test("the embedded model follows no instructions, and says which can; filling is offered", async () => {
+  await first.press("Escape", "Control+Home", "ArrowDown", "Shift+End", "Control+i");
+  await first.answer("start at one");
+  await first.message(/embedded/);
+  await first.button("Fill Instead");
+  await until("a difference, or that there is none", async () =>
+    (await first.page.locator(".monaco-diff-editor").count()) > 0 || (await first.notices()).some((each) => /leave|nothing/.test(each)),
+  );
+});
