@@ -88,7 +88,10 @@ def test_typing_encodes_a_few_ids_only(engine: ResidentEngine) -> None:
     for at in range(start, start + 150):
         outcome = result(engine, fill(source[:at] + "│\n" + source[start + 200 :], client="typist", length_of="1"))
         encoded.append(outcome.cost.encoded)
-    assert encoded[0] > 200 and sum(encoded[1:]) / len(encoded[1:]) < 3
+    moved, typed = [n for n in encoded if n > 100], [n for n in encoded if n <= 100]
+    # The first request, and the window may move once in so short a while.
+    assert encoded[0] == moved[0] > 200 and len(moved) <= 2
+    assert sum(typed) / len(typed) < 3
 
 
 def test_a_known_length_is_counted_with_what_healing_took(engine: ResidentEngine) -> None:
