@@ -26,7 +26,7 @@ from lsp_server.wishes import Wish, Work, editing, filling
 
 logger = logging.getLogger(__name__)
 
-MAX_SELECTION = 20_000
+MAX_SELECTION = 10_000
 """Code points of a selection: no model here writes more at once."""
 FILL_INSTEAD = "to have it written anew without an instruction, fill the selection"
 

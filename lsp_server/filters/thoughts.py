@@ -12,8 +12,8 @@ _THOUGHT = re.compile(
     rf"[ \t]*<({_NAMES})>.*?</\1>[ \t]*\n*|<\|channel>\w*\n.*?<channel\|>|<\|channel>\w*\n?<channel\|>", re.DOTALL
 )
 _OPEN = re.compile(rf"<(?:{_NAMES})>|<\|channel>\w*\n|<\|channel\|>")
-_CLOSE = re.compile(rf".*</(?:{_NAMES})>[ \t]*\n*", re.DOTALL)
-_FINAL = re.compile(r".*<\|channel\|>final(?:[^<]*)<\|message\|>", re.DOTALL)
+_CLOSE = re.compile(rf"\A.*</(?:{_NAMES})>[ \t]*\n*", re.DOTALL)
+_FINAL = re.compile(r"\A.*<\|channel\|>final(?:[^<]*)<\|message\|>", re.DOTALL)
 _ANSWER = re.compile(
     r"\s*<(answer|output|code|completion|solution|fill|middle|insert|result|response|tool_call)>\n?(.*?)\s*</\1>\s*",
     re.DOTALL,
