@@ -1,0 +1,100 @@
+"""The encoder decoding by itself: the library's forward over the whole text, one id after the other, is the oracle."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from diffusion import layouts
+from diffusion.api import Candidate, FillRequest, Result
+from diffusion.engine import ResidentEngine
+from diffusion.left_to_right import MAX_IDS
+from diffusion.profiles import FEATURES, Calibration
+
+from .conftest import Tiny
+
+
+@pytest.fixture(scope="module")
+def engine(tiny: Tiny) -> ResidentEngine:
+    # Weights of the confidence that nobody would take for a probability.
+    calibration = Calibration(confidence_weights=(3.0,) * FEATURES, confidence_bias=1.0)
+    return ResidentEngine(replace(tiny.profile, calibration=calibration), tiny.vocabulary, tiny.model)
+
+
+def request(marked: str, **more) -> FillRequest:  # type: ignore[no-untyped-def]
+    prefix, suffix = marked.split("│")
+    given = {"language": "python", "decoding": "left-to-right", **more}
+    return FillRequest(id="1", prefix=prefix, suffix=suffix, **given)
+
+
+def answer(engine: ResidentEngine, asked: FillRequest) -> Result:
+    (last,) = engine.fill(asked)
+    assert isinstance(last, Result)
+    return last
+
+
+def greedy(tiny: Tiny, asked: FillRequest) -> tuple[str, float, bool]:
+    """The text, its log probability with that of its end, and whether it came to one."""
+    prompt = layouts.native(asked, tiny.vocabulary, tiny.profile)
+    ids, newlines, score = list(prompt.encoder), tiny.vocabulary.newline_ids, 0.0
+    written: list[int] = []
+    while len(written) < MAX_IDS:
+        with torch.no_grad():
+            hidden = tiny.library.model.encoder.language_model(input_ids=torch.tensor([ids])).last_hidden_state
+            log_p = tiny.model.logits(hidden[0, -1]).log_softmax(-1)
+        first = prompt.starts_line and not written
+        may = [
+            token
+            for token in range(len(tiny.vocabulary))
+            if token == tiny.profile.tokens["eof"]
+            or (token >= tiny.profile.specials and (token in newlines if first else True))
+        ]
+        token = max(may, key=lambda one: float(log_p[one]))
+        score += float(log_p[token])
+        if token == tiny.profile.tokens["eof"] or (token in newlines and not first):
+            return tiny.vocabulary.decode(written), score, True
+        written.append(token)
+        ids.append(token)
+    return tiny.vocabulary.decode(written), score, False
+
+
+@pytest.mark.parametrize(
+    "marked", ["def f(a):\n    return │\n", "import os\n\nx│ = 1\n", "def f():\n    │", "│", "for a in b:\n│\nx = 1\n"]
+)
+def test_it_writes_what_the_library_writes_greedily(engine: ResidentEngine, tiny: Tiny, marked: str) -> None:
+    asked = request(marked)
+    found, (text, score, ended) = answer(engine, asked), greedy(tiny, asked)
+    assert found.finish == ("stop" if ended else "length")
+    assert found.cost.forwards == 0 and found.cost.encodes > 0
+    prompt = layouts.native(asked, tiny.vocabulary, tiny.profile)
+    if prompt.starts_line:
+        blanks = prompt.held_back.removeprefix("\n")
+        text = text.removeprefix("\n")
+        kept = text.startswith(blanks)
+        text, before = (text[len(blanks) :], 0) if kept else (text, len(blanks))
+    else:
+        before = 0
+    if not text.strip():
+        assert found.candidates == ()
+        return
+    (candidate,) = found.candidates
+    assert candidate == Candidate(text=text, replace_before=before, confidence=candidate.confidence)
+    assert candidate.confidence == pytest.approx(math.exp(score), rel=1e-2)
+
+
+def test_neither_suffix_nor_starts_change_it(engine: ResidentEngine) -> None:
+    def text(asked: FillRequest) -> list[str]:
+        return [candidate.text for candidate in answer(engine, asked).candidates]
+
+    plain = text(request("def f(a):\n    return │\n"))
+    assert plain and text(request("def f(a):\n    return │\n\nclass B:\n", starts=("a + 1",))) == plain
+    assert answer(engine, request("def f(a):\n    return │\n", decoding="diffusion")).cost.forwards > 0
+
+
+def test_a_deadline_gives_what_there_is_and_a_cancelled_one_nothing(engine: ResidentEngine) -> None:
+    late = answer(engine, request("def f(a):\n    return │\n", deadline_ms=1e-6))
+    assert late.finish == "deadline" and late.cost.encodes == 0
+    assert list(engine.fill(request("x = │\n"), cancelled=lambda: True)) == []
