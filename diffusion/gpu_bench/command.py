@@ -39,7 +39,8 @@ TINY = {
 """What --scale tiny changes."""
 
 EPILOG = f"""\
-Built for one GPU of 24 GB or more, under eight minutes; never run on one so far. Random weights: no download.
+For one GPU of 24 GB or more; never run on one so far. Random weights: no download. It ends after eight minutes, with
+what is known by then (--limit).
 Exit code {SKIPPED}: skipped, there is no GPU.
 
 examples:
