@@ -113,9 +113,12 @@ Edit = tuple[int, int, int, tuple[int, int], tuple[int, int], tuple[int, int]]
 """A replacement as tree-sitter wants to know it: start, end in the old and in the new text, as bytes and as points."""
 
 
-def _replacement(old: bytes, new: bytes, start: int, old_end: int, new_end: int) -> Edit:
-    """Counts the lines before the replacement once: what stands there is the same in both."""
-    row, line = new.count(b"\n", 0, start), new.rfind(b"\n", 0, start) + 1
+def _replacement(old: bytes, new: bytes, start: int, old_end: int, new_end: int, known: tuple[int, int]) -> Edit:
+    """Counts the lines before the replacement once: what stands there is the same in both. `known`: an offset in `old`
+    and how many lines end before it, to count from."""
+    at, row = known
+    row += old.count(b"\n", at, start) - old.count(b"\n", start, at)
+    line = new.rfind(b"\n", 0, start) + 1
 
     def point(data: bytes, offset: int) -> tuple[int, int]:
         rows = data.count(b"\n", start, offset)
@@ -157,6 +160,7 @@ class ParsedDocument:
         self._grammar = grammar(language)
         self._parser = tree_sitter.Parser(self._grammar) if self._grammar else None
         self._shadow = b""
+        self._row = (0, 0)  # an offset in the shadow, and how many lines end before it
         self._good_errors = 0
         self._drift = 0
         self._hopeless = False
@@ -186,7 +190,8 @@ class ParsedDocument:
         if _too_large(data, start, new_end):
             self._reset()
             return
-        edit = _replacement(self._shadow, data, start, old_end, new_end)
+        edit = _replacement(self._shadow, data, start, old_end, new_end, self._row)
+        self._row = start, edit[3][0]
         self._base.edit(*edit)
         if self.good is not None and self.good is not self._base:
             self.good.edit(*edit)
@@ -235,6 +240,7 @@ class ParsedDocument:
         self.tree = self.good = self._base = self._focus = None
         self.errors = ()
         self._tops = ([], [])
+        self._row = 0, 0
         self._shadow = b""
         self._hopeless = False
         if self._parser is None or len(self.text) > MAX_TEXT:
