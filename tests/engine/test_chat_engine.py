@@ -83,8 +83,8 @@ def test_the_same_seed_gives_the_same_text_warm_or_cold(engine: ResidentEngine) 
 
 
 def test_typing_encodes_a_few_ids_only(engine: ResidentEngine) -> None:
-    source, encoded = max(SOURCES, key=len), []
-    start = source.index("\n\n\n", 1500)
+    start, source = min((text.find("\n\n\n", 1500), text) for text in SOURCES if "\n\n\n" in text[1500:-350])
+    encoded = []
     for at in range(start, start + 150):
         outcome = result(engine, fill(source[:at] + "│\n" + source[start + 200 :], client="typist", length_of="1"))
         encoded.append(outcome.cost.encoded)

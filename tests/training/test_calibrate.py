@@ -28,6 +28,18 @@ def test_the_fit_finds_planted_weights() -> None:
     assert bias == pytest.approx(0.5, abs=0.1)
 
 
+def test_confidences_for_a_report_are_fitted_on_others() -> None:
+    random = np.random.default_rng(0)
+    noise = random.normal(size=(60, 50))
+    hits = random.random(60) < 0.5
+    weights, bias = fit(noise, hits)
+    flattered = ((noise @ np.array(weights) + bias > 0) == hits).mean()
+    honest = ((calibrate.crossed(noise, hits) > 0.5) == hits).mean()
+    assert flattered > 0.95 and honest < 0.75  # there is nothing to be learnt
+    signal = np.where(hits, 1.0, -1.0)[:, None]
+    assert ((calibrate.crossed(signal, hits) > 0.5) == hits).all()
+
+
 def test_a_feature_without_spread_does_no_harm() -> None:
     weights, bias = fit(np.ones((50, 1)), np.arange(50) < 25)
     assert np.isfinite([*weights, bias]).all()
