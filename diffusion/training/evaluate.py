@@ -1,4 +1,4 @@
-"""Exact match on held-out cuts, as the trainer logs it and calibrate.py fits on it. For figures: `midfill eval`.
+"""Exact match on held-out cuts, as the trainer logs it. For figures: `midfill eval`.
 
 Goes through the engine as every client does. Knows nothing of how it fills.
 """
