@@ -75,3 +75,38 @@ def test_the_engine_can_be_stopped_while_an_editor_is_open(engine: EngineClient,
     asyncio.run(engine.stop())
     neovim.wait(lambda: neovim.lua("return vim.g.midfill_status.state") == "stopped")
     assert neovim.messages() == ""
+
+
+def test_29_the_embedded_model_cannot_edit_and_fills_instead(engine: EngineClient, new_neovim: NewNeovim) -> None:
+    neovim = new_neovim(text=PATTERN, engine="auto")
+    neovim.lua("vim.ui.select = function(items, options, done) _G.asked = options.prompt; done(items[1]) end")
+    neovim.wait(lambda: neovim.lua("return (vim.g.midfill_status or {}).state") == "ready")
+    neovim.type(":2Midfill edit call it something else<CR>")
+    neovim.wait(lambda: neovim.lua("return _G.asked"))
+    asked = neovim.lua("return _G.asked")
+    assert "takes no instructions" in asked
+    assert "diffusiongemma" in asked
+    neovim.wait(lambda: neovim.edits[-1:] in (["proposed"], ["ended"]) and neovim.edits.count("asking") == 2)
+    (filled, edited) = neovim.lua(WHY)["decisions"][:2]
+    assert (filled["outcome"] == "shown") == (neovim.edits[-1] == "proposed"), filled
+    assert edited["outcome"] == "failed"
+    if neovim.edits[-1] == "proposed":
+        before = neovim.lines()
+        neovim.type(":Midfill accept<CR>")
+        neovim.wait(lambda: neovim.lines() != before)
+        assert neovim.lines()[:1] + neovim.lines()[2:] == before[:1] + before[2:]
+
+
+def test_16_an_engine_that_is_killed_in_the_middle_of_an_edit(engine: EngineClient, new_neovim: NewNeovim) -> None:
+    """Neovim goes on, with one line said; the next request starts an engine."""
+    neovim = new_neovim(text=PATTERN, engine="auto")
+    neovim.wait(lambda: neovim.lua("return (vim.g.midfill_status or {}).state") == "ready")
+    process = psutil.Process(asyncio.run(engine.status()).pid)
+    neovim.type(":2Midfill fill<CR>")
+    neovim.wait(lambda: "asking" in neovim.edits)
+    process.kill()
+    neovim.wait(lambda: neovim.edits[-1] in ("proposed", "ended"))
+    assert neovim.nvim.api.get_mode()["blocking"] is False
+    neovim.type(":2Midfill fill<CR>")
+    neovim.wait(lambda: neovim.edits.count("asking") == 1 and neovim.edits[-1] in ("proposed", "ended"))
+    assert neovim.lua(WHY)["decisions"][0]["source"] == "engine"
