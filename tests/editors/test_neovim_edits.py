@@ -120,3 +120,16 @@ def test_a_long_message_does_not_wait_for_a_key(new_neovim: NewNeovim) -> None:
     assert neovim.nvim.api.get_mode() == {"mode": "i", "blocking": False}
     neovim.type("<CR>y = ")
     neovim.wait_ghost("2")
+
+
+def test_code_actions_do_it_without_a_word_of_ours(new_neovim: NewNeovim) -> None:
+    neovim = new_neovim({"fill": "a = [1, 2]"}, {"fill": "a = [3]"}, text="# sort it\na = [2, 1]\n")
+    action = """
+    vim.lsp.buf.code_action({ apply = true, filter = function(action) return action.title:find(...) ~= nil end,
+      range = { start = { 2, 0 }, ['end'] = { 2, 9 } } })
+    """
+    for title, line in (("edit the selection: sort it", "a = [1, 2]"), ("fill the selection", "a = [3]")):
+        neovim.lua(action.replace("...", f"'{title}'"))
+        neovim.wait(lambda line=line: neovim.lines() == ["# sort it", line])
+    neovim.type("uu")
+    neovim.wait(lambda: neovim.lines() == ["# sort it", "a = [2, 1]"])
