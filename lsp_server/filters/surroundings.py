@@ -76,7 +76,9 @@ def split_indent(line: str) -> tuple[str, str]:
 
 def indent_unit_of(request: FillRequest) -> tuple[str, bool]:
     """The document's unit of indentation, and whether it shows one: also by the white space before the cursor."""
-    around = f"{request.prefix}x{request.suffix}"
+    # Of the cursor's line only its indentation matters: so the text stays the same while the line is typed.
+    typed = split_indent(line_before(request))[1]
+    around = f"{request.prefix[: len(request.prefix) - len(typed)]}x{request.suffix}"
     return style(around, language_for(request.language).indent_unit)[0], bool(_INDENTED.search(around))
 
 

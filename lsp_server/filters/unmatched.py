@@ -19,7 +19,8 @@ _VOID = frozenset(
 
 
 def unmatched(text: str, request: FillRequest) -> str | Rejected:
-    whole = balance(request.prefix + request.suffix, request.language, typed=request.prefix.rfind("\n") + 1)
+    typed = request.prefix.rfind("\n") + 1
+    whole = balance(request.prefix + request.suffix, request.language, typed=typed)
     brackets = not (whole.closed or whole.misfits or whole.opened) and whole.comment is None
     tags = request.language in MARKUP and _tags(request.prefix + request.suffix) == ([], [])
     if not text.strip() or not (brackets or tags):
@@ -30,7 +31,7 @@ def unmatched(text: str, request: FillRequest) -> str | Rejected:
     for at in (len(text), *cuts[:TRIES], *cuts[TRIES:][-1:]):
         kept = text if at == len(text) else text[:at].rstrip()
         made = request.prefix + kept + request.suffix[closers_taken_over(kept, request) :]
-        left = balance(made, request.language)
+        left = balance(made, request.language, typed=typed)
         if not (brackets and (left.closed or left.misfits)) and not (tags and _tags(made)[0]):
             return kept if kept.strip() else Rejected(reason=NOTHING_OPENS)
     return Rejected(reason=NOTHING_OPENS)
