@@ -11,7 +11,7 @@ import * as path from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 
 const HERE = import.meta.dirname;
-const ROOT = path.resolve(HERE, "../../..");
+export const ROOT = path.resolve(HERE, "../../..");
 const SERVER = path.join(HERE, "node_modules/code-server/out/node/entry.js");
 const VSIX = path.resolve(HERE, "../midfill.vsix");
 const FAILED = path.join(HERE, "failed");
@@ -50,6 +50,8 @@ export interface Wishes {
   readonly files: Record<string, string>;
   /** The program that the setting midfill.path names; "": none. */
   readonly program?: string;
+  /** More settings of the machine. */
+  readonly machine?: Record<string, unknown>;
 }
 
 /** A running VS Code server with its own home, workspace and extensions. */
@@ -66,6 +68,7 @@ export class Editor {
     const home = (name: string) => path.join(this.folder, name);
     this.env = {
       ...process.env,
+      PATH: process.env.PATH!.split(":").filter((folder) => !fs.existsSync(path.join(folder, "midfill"))).join(":"),
       HOME: home("home"),
       XDG_CONFIG_HOME: home("config"),
       XDG_STATE_HOME: home("state"),
@@ -146,7 +149,7 @@ export class Editor {
     const engine = wishes.script ? ` --engine 'scripted:${script}'` : "";
     const program = path.join(this.folder, "midfill");
     fs.writeFileSync(program, `#!/bin/sh\n[ "$1" = lsp ] && exec '${MIDFILL}' "$@"${engine}\nexec '${MIDFILL}' "$@"\n`, { mode: 0o755 });
-    const machine = wishes.program === "" ? {} : { "midfill.path": wishes.program ?? program };
+    const machine = { ...(wishes.program === "" ? {} : { "midfill.path": wishes.program ?? program }), ...wishes.machine };
     for (const [place, settings] of [["User", { ...SETTINGS, ...wishes.settings }], ["Machine", machine]] as const) {
       fs.mkdirSync(path.join(this.folder, "ud", place), { recursive: true });
       fs.writeFileSync(path.join(this.folder, "ud", place, "settings.json"), JSON.stringify(settings));

@@ -22,15 +22,15 @@ before(async () => {
 afterEach((context) => first.picture(context));
 after(() => editor?.stop());
 
-/** The engine's process, from its own status; undefined while there is none. */
-function engine(): number | undefined {
-  const found = JSON.parse(editor.midfill("engine", "status", "--json") || "{}");
-  return found.pid;
+/** The engine's process, from its own status; 0 while there is none. */
+function engine(): number {
+  return JSON.parse(editor.midfill("engine", "status", "--json")).pid;
 }
 
-/** Put the cursor into the empty body of the loop and ask for a completion, whatever it is. */
-async function complete(window: Window): Promise<string> {
+/** Type into the body of the loop and ask for a completion, whatever it is. */
+async function complete(window: Window, typed: string): Promise<string> {
   await window.press("Control+Home", "ArrowDown", "ArrowDown", "ArrowDown", "End");
+  await window.type(typed);
   await window.command("midfill: Trigger Completion");
   await until("ghost text", async () => (await window.ghostText()) !== "");
   return window.ghostText();
@@ -38,10 +38,10 @@ async function complete(window: Window): Promise<string> {
 
 test("two windows, one engine", async () => {
   second = await editor.window("other.py");
-  assert.notEqual(await complete(first), "");
+  assert.notEqual(await complete(first, "res"), "");
   const one = engine();
   assert.ok(one);
-  assert.notEqual(await complete(second), "");
+  assert.notEqual(await complete(second, "res"), "");
   assert.equal(engine(), one);
 });
 
@@ -51,9 +51,9 @@ test("an engine that was killed is replaced, and completion goes on", async () =
   await first.press("Escape");
   process.kill(killed, "SIGKILL");
   await until("it is gone", () => engine() !== killed);
-  assert.notEqual(await complete(first), "");
+  assert.notEqual(await complete(first, "ult = pri"), "");
   const next = engine();
-  assert.ok(next && next !== killed);
+  assert.ok(next !== 0 && next !== killed);
   await first.state("ready");
 });
 

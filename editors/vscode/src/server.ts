@@ -25,6 +25,7 @@ const CRASH_MS = 5 * 60_000;
 
 export class Server {
   private client: LanguageClient | undefined;
+  private before: Promise<void> = Promise.resolve();
   private readonly changed = new vscode.EventEmitter<Status>();
   /** Every `midfill/status`, and "failed" when the server does not run. */
   readonly onStatus = this.changed.event;
@@ -47,8 +48,14 @@ export class Server {
     return this.client?.state === State.Running;
   }
 
-  /** Start `program`; a server that runs is stopped first. Rejects with what went wrong. */
-  async start(program: string): Promise<void> {
+  /** Start `program`; a server that runs, or is about to, is stopped first. Rejects with what went wrong. */
+  start(program: string): Promise<void> {
+    const started = this.before.then(() => this.startNow(program));
+    this.before = started.catch(() => undefined);
+    return started;
+  }
+
+  private async startNow(program: string): Promise<void> {
     await this.stop();
     this.log.info(`starting ${program} lsp`);
     const client = new LanguageClient(
