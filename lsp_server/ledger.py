@@ -41,8 +41,17 @@ class Ledger:
 
     def add(self, line: Line) -> None:
         """Append one line, now or with a later one. Where that is not possible, the log says so once."""
+        self.keep(line)
+        self.write()
+
+    def keep(self, line: Line) -> None:
+        """To be appended with the next `write`: taking the lock costs more than many lines."""
         self._pending.append(line)
-        self._write(wait=0)
+
+    def write(self) -> None:
+        """Append what has been kept, now or later."""
+        if self._pending:
+            self._write(wait=0)
 
     def close(self) -> None:
         """Append what is left."""

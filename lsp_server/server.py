@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 import uuid
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from importlib.metadata import version
 from typing import Any
 
@@ -21,7 +21,6 @@ from pygls.lsp.server import LanguageServer
 
 from diffusion.api import DISTRIBUTION, EngineError
 from lsp_server import convert
-from lsp_server.cache import Cache
 from lsp_server.chosen_model import DEFAULT_PROFILE
 from lsp_server.completion import Completer
 from lsp_server.documents import Document
@@ -42,6 +41,8 @@ from lsp_server.features import (
     workspace,
 )
 from lsp_server.journal import as_line, journal_file
+from lsp_server.ledger import Ledger, Line
+from lsp_server.measured import MEASURED
 from lsp_server.protocol import Protocol, converter
 from lsp_server.settings import Settings
 from lsp_server.sources import Sources
@@ -76,14 +77,8 @@ COMMANDS: tuple[tuple[str, Any], ...] = (
     (convert.ACCEPTED, counting.accepted),
 )
 
-MEASURED: dict[str, Callable[[], dict[str, Any]]] = {
-    "": dict,
-    "no-warm-start": lambda: {"cache": Cache(starts=0)},
-    "no-cache": lambda: {"cache": Cache(length=0)},
-    "left-to-right": lambda: {"cache": Cache(starts=0), "decoding": "left-to-right"},
-}
-"""What the pipeline does without, or otherwise, to measure what that is worth."""
-
+WRITE_SECONDS = 0.2
+"""What happens in so short a time is written into journal and statistics together."""
 PARENT_SECONDS = 1.0
 """How often to look whether the editor is still there."""
 
@@ -132,8 +127,9 @@ class Server(LanguageServer):
             profile=lambda: self.completer.profile,
         )
         self._records = journal_file(), statistics_file()
-        self.completer.journal.record = lambda decision: self._records[0].add(as_line(decision))
-        self.counts = Counts(record=self._records[1].add)
+        self._writing: asyncio.TimerHandle | None = None
+        self.completer.journal.record = lambda decision: self._record(self._records[0], as_line(decision))
+        self.counts = Counts(record=lambda line: self._record(self._records[1], line))
         self._messages: Messages = asyncio.Queue()
         self._tasks: set[asyncio.Task[Any]] = set()
         for method, handler, options in HANDLERS:
@@ -211,6 +207,8 @@ class Server(LanguageServer):
         if self._engine is not None:
             with contextlib.suppress(EngineError):
                 await self._engine.close()
+        if self._writing:
+            self._writing.cancel()
         for ledger in self._records:
             ledger.close()
         return self.protocol.exit_code
@@ -238,6 +236,16 @@ class Server(LanguageServer):
 
     def _is_current(self, document: Document) -> bool:
         return self.files.documents.get(document.uri) is document
+
+    def _record(self, ledger: Ledger, line: Line) -> None:
+        ledger.keep(line)
+        if self._writing is None:
+            self._writing = asyncio.get_running_loop().call_later(WRITE_SECONDS, self._write_records)
+
+    def _write_records(self) -> None:
+        self._writing = None
+        for ledger in self._records:
+            ledger.write()
 
     def _forget(self, uri: str) -> None:
         self.completer.forget(uri)

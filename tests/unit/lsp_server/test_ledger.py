@@ -68,6 +68,18 @@ def test_nobody_waits_for_the_lock_and_the_lines_come_later(tmp_path: Path) -> N
     assert len(book.lines()) == 3
 
 
+def test_kept_lines_are_written_together(tmp_path: Path) -> None:
+    book = ledger(tmp_path)
+    book.keep({"n": 1})
+    book.keep({"n": 2})
+    assert book.lines() == []
+    book.write()
+    assert book.lines() == [{"n": 1}, {"n": 2}]
+    book.keep({"n": 3})
+    book.close()
+    assert book.lines() == [{"n": 1}, {"n": 2}, {"n": 3}]
+
+
 def test_only_the_user_can_read_it(tmp_path: Path) -> None:
     book = ledger(tmp_path)
     for _ in range(1_000):
