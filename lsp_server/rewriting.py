@@ -53,6 +53,8 @@ def rewritten(answer: str, place: Place) -> str | filters.Rejected:
         return said
     if not said.strip():
         return ""
+    if said == selected:
+        return place.selected
     text = _between_edges(_indented(_body(said), place), selected)
     return with_ends_of(place.selected, text, line_ends("\n", place.request))
 
@@ -82,16 +84,21 @@ def _matched(pattern: re.Pattern[str], text: str) -> int:
 def _indented(body: str, place: Place) -> str:
     """The body as deep as the selection, where the model has left that to the editor: a body that begins and goes on in
     column 0 was written from there on, and a first line may lack the indentation that the others have."""
-    first, *later = _in_unit(body, place).split("\n")
+    lines = body.split("\n")
     below = _matched(_BLANK_LINES, _plain(place.selected)) > 0
-    if place.given.strip() and not below:
+    within = bool(place.given.strip(" \t")) and not below
+    first, *later = [lines[0], *_in_unit(lines[1:], place)] if within else _in_unit(lines, place)
+    if within:
         base = _shallowest(place.lines[1:])
         return "\n".join([first, *_moved(later, _white(place.given) if base is None else base)])
-    lines = place.lines[1:] if place.given.strip() else place.lines
+    lines = place.lines[1:] if place.given.strip(" \t") else place.lines
     base = _shallowest(lines)
     if base is None:
         base = max(map(_white, lines), key=indent_of)
-    if indent_of(first) < indent_of(base):
+    own = _white(_plain(place.selected))
+    if own and own == _white(first) and not below:
+        first = place.given + first  # Its part of the indentation, as the selection has it.
+    if first.strip() and indent_of(first) < indent_of(base):
         top = next((_white(line) for line in lines if line.strip()), base)
         rest = min((indent_of(line) for line in later if line.strip()), default=indent_of(base))
         opens = opens_block(first, place.request.language)
@@ -112,22 +119,19 @@ def _moved(lines: list[str], base: str) -> list[str]:
     return [base + line if line.strip() else line for line in shifted(lines, origin)]
 
 
-def _in_unit(body: str, place: Place) -> str:
-    """The body indented with tabs where the file has tabs, with spaces where it has spaces, if the selection has
+def _in_unit(lines: list[str], place: Place) -> list[str]:
+    """The lines indented with tabs where the file has tabs, with spaces where it has spaces, if the selection has
     only those."""
     unit, known = indent_unit_of(place.request)
-    lines = body.split("\n")
     if not known or any((unit == "\t") != ("\t" in _white(line)) for line in place.lines if _white(line)):
-        return body
+        return lines
     if unit != "\t":
-        return "\n".join(_white(line).replace("\t", unit) + line.lstrip(" \t") for line in lines)
+        return [_white(line).replace("\t", unit) + line.lstrip(" \t") for line in lines]
     widths = [len(_white(line)) for line in lines if line.strip() and "\t" not in _white(line)]
     step = min((width for width in widths if width > 1), default=0)
     if not step:
-        return body
-    return "\n".join(
-        line if "\t" in _white(line) else "\t" * (len(_white(line)) // step) + line.lstrip(" \t") for line in lines
-    )
+        return lines
+    return [line if "\t" in _white(line) else "\t" * (len(_white(line)) // step) + line.lstrip(" \t") for line in lines]
 
 
 def _shallowest(lines: list[str]) -> str | None:

@@ -64,6 +64,11 @@ CASES: dict[str, tuple[str, str, str]] = {
         "if x:\n    a()\nb(1)",
         "def f():\n    if x:\n        a()\n    b(1)\nc()\n",
     ),
+    "a selection that begins within its indentation": (
+        "def f():\n ⟦\ta()\n⟧c()\n",
+        "\tb()\n",
+        "def f():\n \tb()\nc()\n",
+    ),
     "a part of a line": ("x = f(⟦a⟧, b)\n", "a + 1\n", "x = f(a + 1, b)\n"),
     "a value of several lines, from column 0 on": (
         "def f():\n    x = ⟦{\n        'a': 1,\n    }⟧\n    g(x)\n",
