@@ -117,7 +117,8 @@ def test_an_edit_streams_drafts_and_is_whole_or_nothing(engine: ResidentEngine) 
         for selected, after in (("b = 2\n", "c = 3\n"), ("b = 2\n" * 12, "c = 3\n"), ("b", " = 2\n"), ("b = 2\n", "")):
             *drafts, last = engine.fill(edit(selected, after=after, drafts=True, seed=seed))
             assert drafts and isinstance(last, Result)
-            assert len(last.candidates) == (last.finish == "stop")
+            # An empty answer is none: nobody asked for the selection to be deleted.
+            assert len(last.candidates) <= (last.finish == "stop")
             assert all(candidate.replace_before == 0 for candidate in last.candidates)
             if after == "":
                 assert all(candidate.text.endswith("\n") for candidate in last.candidates)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -55,9 +57,12 @@ def test_every_figure(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_known_is_kept_when_the_time_is_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "gpu.jsonl"
-    assert command.main([*TINY, "--limit", "1", "--output", str(file)]) == 0
+def test_what_is_known_is_kept_when_the_time_is_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, seconds = tmp_path / "gpu.jsonl", itertools.count()
+    monkeypatch.setattr(command, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    assert command.main([*TINY, "--limit", "3", "--output", str(file)]) == 0
     *told, last = lines(file.read_text())
     assert told[0]["what"] == "machine" and told[0]["bandwidth_gb_s"] > 0
     assert last["what"] == "stopped" and "done" not in capsys.readouterr().out
