@@ -19,10 +19,10 @@ lines       lines of the open files that continue the cursor's line: not read by
 """
 
 AUTO = "auto"
-DEFAULTS: Mapping[str, frozenset[str]] = {"embedded": frozenset({"imports", "signatures", "cells", "lines"})}
-"""By profile; one that is not listed gets them all. Measured with `midfill eval repo DIR --context`: for the embedded
-model only lines gain something; files and edits push out of its 128 ids of context what it was trained to find there,
-imports and signatures, which stay because of that."""
+DEFAULTS: Mapping[str, frozenset[str]] = {"embedded": frozenset({"cells", "lines"})}
+"""By profile; one that is not listed gets them all. Measured with `midfill eval repo DIR --context` (166 holes in five
+held-out packages): lines gained similarity, 1.4 points [0.2, 2.9]; imports, signatures, files and edits gained nothing.
+Cells were not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Budget:
     """The whole text of earlier cells that is looked at; of it, as much as fits goes into the prefix."""
     lines: int = 3
     max_lines: int = 12
-    sources: frozenset[str] = DEFAULTS["embedded"]
+    sources: frozenset[str] = frozenset({"imports", "signatures", "cells", "lines"})
 
     def lead(self, around: Around) -> str:
         """What of the earlier cells is put in front of a document: the nearest, from a line start."""

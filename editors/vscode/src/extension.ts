@@ -37,6 +37,7 @@ class Extension {
   private readonly edits: Edits;
   private status: Status = { state: "starting" };
   private program = "";
+  private toggled: Promise<void> = Promise.resolve();
 
   constructor(
     context: vscode.ExtensionContext,
@@ -160,8 +161,15 @@ class Extension {
 
   // --- commands
 
+  /** One after the other: each needs what the one before has written. */
+  private toggle(language: string | undefined): Promise<void> {
+    const toggled = this.toggled.then(() => this.toggleNow(language));
+    this.toggled = toggled.catch(() => undefined);
+    return toggled;
+  }
+
   /** On or off, everywhere or for one language, in the user's settings. The server knows what it is now. */
-  private async toggle(language: string | undefined): Promise<void> {
+  private async toggleNow(language: string | undefined): Promise<void> {
     const { enabled } = await this.server.execute<{ enabled: boolean }>("midfill.toggle", ...(language ? [language] : []));
     const settings = vscode.workspace.getConfiguration("midfill");
     const [name, value] = language
