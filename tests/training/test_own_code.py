@@ -62,6 +62,7 @@ def test_the_embedded_model_goes_on_with_own_code_and_answers_under_a_new_name(
         assert done == 0
         assert capsys.readouterr().out.startswith("profile my-project")
         profile = load_profile("my-project")
+        assert profile.calibration is None
         assert profile.weights == tmp_path / "data" / "midfill" / "models" / "my-project"
         request = FillRequest(id="1", language="python", prefix="def f(a):\n    return ", suffix="\n", n=3)
         *_, result = engines.load("my-project").fill(request)
