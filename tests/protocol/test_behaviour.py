@@ -97,7 +97,8 @@ async def test_3_a_cancelled_request_ends_within_a_step() -> None:
 
 
 async def test_4_the_cache_takes_what_follows_into_account() -> None:
-    async with server({"fill": "1"}, {"fill": "2"}) as client:
+    ahead = {"after": "x = 1", "fill": ""}  # what is fetched after the accept
+    async with server(ahead, {"fill": "1"}, {"fill": "2"}) as client:
         await started(client, **QUICK)
         uri = client.open("x = \ny = x\n")
         assert texts(await client.inline(uri, 0, 4)) == ["1"]

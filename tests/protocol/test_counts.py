@@ -151,7 +151,9 @@ async def test_9_why_on_the_command_line(folder: Path) -> None:
         uri = client.open(f"# {MARK}\nx = \ny = ", "file:///project/src/a.py")
         assert await client.inline(uri, 1, 4)
         assert await client.inline(uri, 2, 4) == []
-        # The server is still running.
+        # The server is still running, and writes its decisions together, a moment later.
+        while "a.py:3" not in run("why")[1]:  # noqa: ASYNC110  no event leaves the server
+            await asyncio.sleep(0.01)
         code, last = run("why")
         assert code == 0
         assert last.startswith("a.py:3 (automatic): nothing: low confidence: 0.01 (")
