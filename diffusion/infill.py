@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from diffusion import opening
 from diffusion.api import Finish
 from diffusion.canvas import Canvas, closed_canvas
-from diffusion.denoise import denoise
+from diffusion.denoise import Step, denoise
 from diffusion.opening import Desk, Hint, Opened, Task
 from diffusion.ranking import SCORED_PINS, Middle, read
 from diffusion.stopping import Limits
@@ -140,19 +140,8 @@ def _corrected(
         ids = best.ids[len(before.ids) :]
         expected = [best.misfits.get(place, -1) for place in range(len(ids))]
         gained, written = 0.0, ids
-        for step in denoise(
-            desk.model,
-            desk.cache,
-            [_taken_back(opened.canvas, ids, best.misfits, desk)],
-            rules=task.rules,
-            sampler=desk.profile.sampler,
-            steps=task.steps,
-            specials=desk.profile.specials,
-            seed=task.seed,
-            limits=limits,
-            hints=[expected],
-        ):
-            desk.tally.forwards += 1
+        taken_back = _taken_back(opened.canvas, ids, best.misfits, desk)
+        for step in _steps(task, desk, limits, [taken_back], hints=[expected]):
             (canvas,), (gained,), (slot,) = step.canvases, step.log_p, step.drafts
             written = canvas.middle
             yield Draft(ids=best.ids, canvas=canvas, slot=slot)
@@ -214,22 +203,10 @@ def _denoised(
     expected = [_aligned(opened.hints, length) for length in opened.lengths] + [hint.ids for hint in hints]
     finish: Finish = "stop"
     log_p = promise = (0.0,) * len(closed)
-    for step in denoise(
-        desk.model,
-        desk.cache,
-        closed,
-        rules=task.rules,
-        sampler=desk.profile.sampler,
-        steps=task.steps,
-        specials=desk.profile.specials,
-        seed=task.seed,
-        limits=limits,
-        hints=expected,
-        priors=[opened.log_p(length) + score for length, score in zip(lengths, carried, strict=True)],
-        keep=task.candidates,
-        pace_ms=pace_ms,
+    priors = [opened.log_p(length) + score for length, score in zip(lengths, carried, strict=True)]
+    for step in _steps(
+        task, desk, limits, closed, hints=expected, priors=priors, keep=task.candidates, pace_ms=pace_ms
     ):
-        desk.tally.forwards += 1
         closed, log_p, promise, finish = list(step.canvases), step.log_p, step.promise, step.finish or finish
         draft = replace(opened.canvas, slot=step.drafts[step.best], free=(False,) * width)
         yield Draft(ids=before.ids + draft.middle, canvas=step.canvases[step.best], slot=draft.slot)
@@ -246,3 +223,34 @@ def _aligned(hints: Sequence[Hint], length: int) -> tuple[int, ...] | None:
         return None
     tail = hints[0].ids[max(0, len(hints[0].ids) - length) :]
     return (-1,) * (length - len(tail)) + tail
+
+
+def _steps(
+    task: Task,
+    desk: Desk,
+    limits: Limits,
+    canvases: Sequence[Canvas],
+    *,
+    hints: Sequence[Sequence[int] | None],
+    priors: Sequence[float] = (),
+    keep: int | None = None,
+    pace_ms: float = 0.0,
+) -> Iterator[Step]:
+    """The denoising steps of a task's canvases, each counted."""
+    for step in denoise(
+        desk.model,
+        desk.cache,
+        canvases,
+        rules=task.rules,
+        sampler=desk.profile.sampler,
+        steps=task.steps,
+        specials=desk.profile.specials,
+        seed=task.seed,
+        limits=limits,
+        hints=hints,
+        priors=priors,
+        keep=keep,
+        pace_ms=pace_ms,
+    ):
+        desk.tally.forwards += 1
+        yield step
