@@ -7,8 +7,9 @@ asked. Where none is left, nothing is offered.
     [{"fill": "1)", "confidence": 0.9}, {"after": "x = ", "fill": ["1", "2"]}, {"error": "out of memory"}]
 
 Keys of an entry: `fill` (text, or a list of texts: several candidates), `confidence`, `replace_before`, `delay_ms`
-(before the answer, shared out between the drafts), `drafts` (texts), `error` (text or {code, message, hint}),
-`none` (true: an answer without a candidate). Two kinds of entries are no answers: {"log": FILE}, every request is
+(before the answer, shared out between the drafts), `drafts` (texts), `wait_for` (a file: the answer waits, behind the
+drafts, until it is there, and takes it away), `error` (text or {code, message, hint}), `none` (true: an answer without
+a candidate). Two kinds of entries are no answers: {"log": FILE}, every request is
 appended to FILE as a line of JSON; {"statuses": [{"state": "loading", "progress": {"done": 1, "total": 4}} ...]}, what
 the engine says of itself before it is ready.
 """
@@ -40,6 +41,7 @@ from diffusion.api import (
 )
 
 MODEL = "scripted"
+POLL_S = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,7 @@ class Entry:
     replace_before: int = 0
     delay_ms: float = 0.0
     drafts: tuple[str, ...] = ()
+    wait_for: Path | None = None
     error: Failure | None = None
 
 
@@ -84,6 +87,8 @@ class ScriptedEngine:
                 await asyncio.sleep(pause)
                 yield Draft(step=step, text=text)
             await asyncio.sleep(pause)
+            while entry.wait_for is not None and not _taken(entry.wait_for):  # noqa: ASYNC110  no event
+                await asyncio.sleep(POLL_S)
             yield entry.error or Result(
                 candidates=tuple(
                     Candidate(text=text, replace_before=entry.replace_before, confidence=entry.confidence)
@@ -163,8 +168,18 @@ def _entry(body: Any, where: str) -> Entry:
         replace_before=body.get("replace_before", 0),
         delay_ms=body.get("delay_ms", 0),
         drafts=tuple(body.get("drafts", ())),
+        wait_for=Path(body["wait_for"]) if "wait_for" in body else None,
         error=_failure(body["error"]) if "error" in body else None,
     )
+
+
+def _taken(file: Path) -> bool:
+    """Whether the file was there; it is not any more."""
+    try:
+        file.unlink()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _failure(error: Any) -> Failure:
@@ -197,6 +212,7 @@ _KEYS: dict[str, Any] = {
     "replace_before": lambda value: _number(value) and isinstance(value, int),
     "delay_ms": _number,
     "drafts": _texts,
+    "wait_for": lambda value: isinstance(value, str),
     "error": _error,
     "none": lambda value: isinstance(value, bool),
 }

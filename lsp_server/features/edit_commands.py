@@ -21,6 +21,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 
 from lsp_server import convert
+from lsp_server.documents import Document
 from lsp_server.edit import Refusal
 from lsp_server.features.edit import wish_from, workspace_edit
 from lsp_server.instructions import HOW, instruction_at
@@ -46,19 +47,13 @@ def code_actions(ls: Server, params: types.CodeActionParams) -> list[types.CodeA
     if only is not None and not any(kind == wanted or kind.startswith(f"{wanted}.") for wanted in map(_name, only)):
         return []
     start, end = convert.offsets(document, params.range, ls.protocol.encoding())
-    instruction, _ = instruction_at(document.text, start, end, document.language)
+    instruction, first = instruction_at(document.text, start, end, document.language)
     edit_title = f"midfill: edit the selection: {_short(instruction)}" if instruction else EDIT_TITLE
-    where = {
-        "textDocument": {"uri": document.uri},
-        "range": {
-            "start": {"line": params.range.start.line, "character": params.range.start.character},
-            "end": {"line": params.range.end.line, "character": params.range.end.character},
-        },
-        "version": document.version,
-    }
+    where = _where(ls, document, start, end)
+    told = {**_where(ls, document, first, end), "instruction": instruction} if instruction and first < end else where
     commands = (
         types.Command(title=FILL_TITLE, command=FILL_SELECTION, arguments=[where]),
-        types.Command(title=edit_title, command=EDIT_SELECTION, arguments=[where]),
+        types.Command(title=edit_title, command=EDIT_SELECTION, arguments=[told]),
     )
     text_document = ls.client_capabilities.text_document
     if text_document and text_document.code_action and text_document.code_action.code_action_literal_support:
@@ -84,6 +79,13 @@ async def edit_selection(ls: Server, where: Any = None) -> bool:
     if not instruction.strip() or not wish.selected:
         return _begin(ls, Refusal(message=f"there is no instruction: {HOW}"))
     return _begin(ls, replace(wish, instruction=instruction))
+
+
+def _where(ls: Server, document: Document, start: int, end: int) -> dict[str, Any]:
+    """The argument of a command that is to rewrite `start` to `end` of this version of the document."""
+    lines = [document.position_at(at, ls.protocol.encoding()) for at in (start, end)]
+    first, last = ({"line": line, "character": character} for line, character in lines)
+    return {"textDocument": {"uri": document.uri}, "range": {"start": first, "end": last}, "version": document.version}
 
 
 def _wish(ls: Server, where: Any) -> Wish | Refusal:

@@ -8,14 +8,13 @@ import * as net from "node:net";
 import * as os from "node:os";
 import * as path from "node:path";
 
-import { chromium, type Browser, type Page } from "playwright-core";
+import { chromium, type Browser, type Locator, type Page } from "playwright-core";
 
 const HERE = import.meta.dirname;
 export const ROOT = path.resolve(HERE, "../../..");
 const SERVER = path.join(HERE, "node_modules/code-server/out/node/entry.js");
 const VSIX = path.resolve(HERE, "../midfill.vsix");
 const FAILED = path.join(HERE, "failed");
-const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 /** How long anything may take before it counts as never. */
@@ -44,8 +43,8 @@ const SETTINGS = {
 export const MIDFILL = path.join(ROOT, ".venv/bin/midfill");
 
 export interface Wishes {
-  /** Of the scripted engine; undefined: the real one. */
-  readonly script?: readonly object[];
+  /** Of the scripted engine; undefined: the real one. An entry with `held` is answered when `release` is called. */
+  readonly script?: readonly { held?: boolean; [key: string]: unknown }[];
   readonly settings?: Record<string, unknown>;
   readonly files: Record<string, string>;
   /** The program that the setting midfill.path names; "": none. */
@@ -59,6 +58,7 @@ export class Editor {
   readonly folder = fs.mkdtempSync(path.join(os.tmpdir(), "midfill-e2e-"));
   readonly workspace = path.join(this.folder, "workspace");
   readonly env: NodeJS.ProcessEnv;
+  private readonly gate = path.join(this.folder, "released");
   private readonly log = path.join(this.folder, "asked.jsonl");
   private process!: ChildProcess;
   private browser!: Browser;
@@ -97,8 +97,7 @@ export class Editor {
       { env: editor.env, stdio: ["ignore", log, log] },
     );
     await until("the editor's server answers", () => fetch(`http://127.0.0.1:${editor.port}/healthz`).then((r) => r.ok, () => false));
-    const executablePath = CHROMIUM.find((file) => fs.existsSync(file));
-    editor.browser = await chromium.launch({ executablePath, args: FLAGS });
+    editor.browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: FLAGS });
     return editor;
   }
 
@@ -127,6 +126,11 @@ export class Editor {
     return !fs.existsSync(this.log) ? [] : fs.readFileSync(this.log, "utf8").trim().split("\n").map((line) => JSON.parse(line));
   }
 
+  /** Let the answer go that the scripted engine holds. */
+  release(): void {
+    fs.writeFileSync(this.gate, "");
+  }
+
   async stop(): Promise<void> {
     await this.browser?.close();
     this.midfill("engine", "stop");
@@ -145,7 +149,8 @@ export class Editor {
     }
     fs.mkdirSync(this.env.HOME!, { recursive: true });
     const script = path.join(this.folder, "script.json");
-    fs.writeFileSync(script, JSON.stringify([{ log: this.log }, ...(wishes.script ?? [])]));
+    const entries = (wishes.script ?? []).map(({ held, ...entry }) => (held ? { ...entry, wait_for: this.gate } : entry));
+    fs.writeFileSync(script, JSON.stringify([{ log: this.log }, ...entries]));
     const engine = wishes.script ? ` --engine 'scripted:${script}'` : "";
     const program = path.join(this.folder, "midfill");
     fs.writeFileSync(program, `#!/bin/sh\n[ "$1" = lsp ] && exec '${MIDFILL}' "$@"${engine}\nexec '${MIDFILL}' "$@"\n`, { mode: 0o755 });
@@ -198,6 +203,17 @@ export class Window {
     await this.press("Enter");
   }
 
+  /** Choose from the list that is open. */
+  async pick(label: string | RegExp): Promise<void> {
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first().click();
+  }
+
+  /** Choose a code action for the selection. */
+  async action(title: string): Promise<void> {
+    await this.press("Control+.");
+    await this.page.locator(".action-widget .monaco-list-row", { hasText: title }).first().click();
+  }
+
   /** Wait until this is the ghost text, lines joined by newlines. */
   async ghost(text: string): Promise<void> {
     await until(`ghost text ${JSON.stringify(text)}`, async () => (await this.ghostText()) === text, () => this.ghostText());
@@ -237,6 +253,11 @@ export class Window {
     await until(`text ${JSON.stringify(text)}`, async () => (await read()) === text, read);
   }
 
+  /** Wait for a line that contains this, in any editor or panel. */
+  async line(text: string | RegExp): Promise<void> {
+    await this.page.locator(".view-line", { hasText: text }).first().waitFor();
+  }
+
   /** Wait until keys go to the text. */
   async focused(): Promise<void> {
     await this.page.locator(".editor-instance .monaco-editor.focused").waitFor();
@@ -251,10 +272,14 @@ export class Window {
   /** Wait until the status bar says this, as in the tooltip. */
   async state(sentence: string | RegExp): Promise<void> {
     const wanted = typeof sentence === "string" ? new RegExp(`midfill: ${sentence}`) : sentence;
-    const item = this.page.locator('.statusbar-item[id="midfill.midfill.midfill.status"], .statusbar-item[id$="midfill.status"]').first();
-    const label = async () => (await item.locator("[aria-label]").first().getAttribute("aria-label")) ?? "";
-    await item.waitFor();
+    const label = async () => (await this.item.locator("[aria-label]").first().getAttribute("aria-label")) ?? "";
+    await this.item.waitFor();
     await until(`status ${wanted}`, async () => wanted.test(await label()), label);
+  }
+
+  /** Of the status bar. */
+  get item(): Locator {
+    return this.page.locator('.statusbar-item[id$="midfill.status"]').first();
   }
 
   /** Wait for a message that contains this. */

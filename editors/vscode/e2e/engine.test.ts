@@ -57,6 +57,31 @@ test("an engine that was killed is replaced, and completion goes on", async () =
   await first.state("ready");
 });
 
+test("restarted by command: another engine, another server, and completion goes on", async () => {
+  const before = engine();
+  await first.press("Escape");
+  await first.command("midfill: Restart");
+  await until("another engine", () => ![0, before].includes(engine()));
+  await first.state("ready");
+  await first.focused();
+  assert.notEqual(await complete(first, "\nresult = pri"), "");
+});
+
+test("another model is selected, and the first one again", async () => {
+  const selected = () => editor.settings("Machine")["midfill.model"];
+  await first.press("Escape");
+  await first.command("midfill: Select Model");
+  await first.pick("ollama");
+  await until("the setting is written", () => selected() === "ollama");
+  await first.state(/Model: ollama/);
+  await first.command("midfill: Select Model");
+  await first.pick("Chosen for all editors");
+  await until("the setting is gone", () => selected() === undefined);
+  await first.state(/ready[^]*Model: embedded/);
+  await first.focused();
+  assert.notEqual(await complete(first, "\nresult = pri"), "");
+});
+
 test("the embedded model follows no instructions, and says which can; filling is offered", async () => {
   await first.press("Escape", "Control+Home", "ArrowDown", "Shift+End", "Control+i");
   await first.answer("start at one");

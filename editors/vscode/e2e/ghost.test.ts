@@ -62,14 +62,29 @@ test("what was shown and accepted is counted", () => {
   assert.equal(total.chars, "first + second".length + "\n    print(each)".length + "first".length);
 });
 
+test("statistics and log have a page, and the status bar a menu", async () => {
+  await window.command("midfill: Show Statistics");
+  await window.line("| all |  | 3 | 2 (67 %) | 1 |");
+  await window.command("View: Close Editor");
+  await window.item.click();
+  await window.pick("Show the log");
+  await window.line(/starting .*midfill lsp/);
+  await window.command("View: Close Panel");
+  await window.focused();
+});
+
+const disabled = () => (editor.settings("User")["midfill.disabledLanguages"] ?? []) as string[];
+
 test("off and on, for a language and everywhere", async () => {
   await cleared();
   await window.command("midfill: Toggle Completions for This Language");
   await window.type("total = ");
   await window.state("off");
   assert.equal(await window.ghostText(), "");
+  await until("the setting is written", () => disabled().includes("python"));
   await window.command("midfill: Toggle Completions for This Language");
   await window.state("ready");
+  await until("the setting is written", () => !disabled().includes("python"));
   await cleared();
   await window.type("total = ");
   await window.ghost("first + second");

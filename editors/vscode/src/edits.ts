@@ -4,7 +4,7 @@
 import * as vscode from "vscode";
 import type { Range, WorkspaceEdit } from "vscode-languageclient/node";
 
-import type { Server } from "./server";
+import type { Server, Where } from "./server";
 
 const SCHEME = "midfill-edit";
 const FILL = "Fill Instead";
@@ -57,6 +57,7 @@ export class Edits implements vscode.Disposable {
           void this.show(this.session, around(this.session, draft.text));
         }
       }),
+      server.onEditAction(({ fill, where }) => void this.act(fill, where)),
       vscode.window.tabGroups.onDidChangeTabs((event) => {
         if (this.session?.opened && event.closed.some((tab) => shows(tab, this.session!.page))) {
           void this.discard();
@@ -78,16 +79,19 @@ export class Edits implements vscode.Disposable {
     }
     const { document, selection } = editor;
     const range = selection.isEmpty ? document.lineAt(selection.active.line).range : new vscode.Range(selection.start, selection.end);
-    const version = document.version;
+    await this.instructed({ document, version: document.version, range, seed: 0 }, selection.isEmpty ? "this line" : "the selection");
+  }
+
+  private async instructed(wish: Wish, what: string): Promise<void> {
     const instruction = await vscode.window.showInputBox({
       title: "midfill: edit",
-      prompt: selection.isEmpty ? "What to do with this line" : "What to do with the selection",
+      prompt: `What to do with ${what}`,
       placeHolder: "for example: add type annotations",
       value: this.lastInstruction,
     });
     if (instruction?.trim()) {
       this.lastInstruction = instruction;
-      await this.begin({ document, version, range, instruction, seed: 0 });
+      await this.begin({ ...wish, instruction });
     }
   }
 
@@ -101,6 +105,18 @@ export class Edits implements vscode.Disposable {
     const { document, selection } = editor;
     const range = new vscode.Range(selection.start, selection.end);
     await this.begin({ document, version: document.version, range, seed: 0 });
+  }
+
+  /** What a code action asks for, with a question if there is no instruction in the document. */
+  private async act(fill: boolean, where: Where | undefined): Promise<void> {
+    const uri = where && this.server.fromProtocol.asUri(where.textDocument.uri).toString();
+    const document = vscode.workspace.textDocuments.find((each) => each.uri.toString() === uri);
+    if (!where || !document) {
+      return fill ? this.fill() : this.edit();
+    }
+    const { version, instruction } = where;
+    const wish = { document, version, range: this.server.fromProtocol.asRange(where.range), seed: 0 };
+    return fill || instruction ? this.begin({ ...wish, instruction }) : this.instructed(wish, "the selection");
   }
 
   async accept(): Promise<void> {

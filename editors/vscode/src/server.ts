@@ -11,11 +11,23 @@ import {
   type ConfigurationParams,
   type ErrorHandler,
   type Middleware,
+  type Range,
 } from "vscode-languageclient/node";
 
 import { explicit } from "./settings";
 import type { Shown } from "./shown";
 import type { Status } from "./status";
+
+/** Commands of the server's code actions. They are done by `midfill/edit` and `midfill/fill` here, with a preview. */
+const ACTIONS: readonly string[] = ["midfill.editSelection", "midfill.fillSelection"];
+
+/** What a code action is to rewrite; `instruction`: one that stands in the document. */
+export interface Where {
+  readonly textDocument: { readonly uri: string };
+  readonly range: Range;
+  readonly version: number;
+  readonly instruction?: string;
+}
 
 const SELECTOR = ["file", "untitled", "vscode-notebook-cell"].map((scheme) => ({ scheme }));
 
@@ -35,6 +47,10 @@ export class Server {
   private readonly drafted = new vscode.EventEmitter<{ token: string; text: string }>();
   /** Every draft of an edit that is under way. */
   readonly onEditDraft = this.drafted.event;
+
+  private readonly acted = new vscode.EventEmitter<{ fill: boolean; where?: Where }>();
+  /** A code action for an edit has been chosen. */
+  readonly onEditAction = this.acted.event;
 
   /** `folder` is the server's working directory; `names` are those of its settings. */
   constructor(
@@ -125,6 +141,13 @@ export class Server {
 
   private middleware(): Middleware {
     return {
+      executeCommand: (command, args, next) => {
+        if (!ACTIONS.includes(command)) {
+          return next(command, args);
+        }
+        this.acted.fire({ fill: command === "midfill.fillSelection", where: args[0] as Where | undefined });
+        return undefined;
+      },
       workspace: {
         configuration: (params: ConfigurationParams) => {
           setImmediate(() => this.told.fire()); // what is asked then comes after this answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,20 @@ async def test_drafts_come_before_the_result_and_an_error_ends_the_fill(tmp_path
     assert (result.candidates[0].confidence, result.candidates[0].replace_before) == (0.5, 2)
     assert await events(script) == [Failure(code="loading", message="wait")]
     assert await events(script) == [Failure(code="model", message="broken")]
+
+
+async def test_an_answer_waits_for_its_file_and_takes_it_away(tmp_path: Path) -> None:
+    file = tmp_path / "go"
+    entry = {"after": "x = ", "fill": "1", "drafts": ["░"], "wait_for": str(file)}
+    script = engine(tmp_path, entry)
+    for _ in range(2):
+        under_way = script.fill(FillRequest(id="1", prefix="x = ", suffix=""))
+        assert await anext(under_way) == Draft(step=1, text="░")
+        answer = asyncio.ensure_future(anext(under_way))
+        assert not (await asyncio.wait([answer], timeout=0))[0]
+        file.touch()
+        assert texts([await answer]) == ["1"]
+        assert not file.exists()
 
 
 @pytest.mark.parametrize(
