@@ -6,6 +6,7 @@ The one place, besides the features, that knows both sides. Knows no pipeline an
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 from lsprotocol import types
 
@@ -16,6 +17,16 @@ ACCEPTED = "midfill.accepted"
 """The command that clients run when an item has been accepted."""
 
 _WORD_END = re.compile(r"\w*\Z")
+
+
+def count_columns(params: types.InitializeParams) -> None:
+    """Take over `positionEncoding` from the initialization options of a client that offers no encodings: such a client
+    has to count UTF-16 units, and not every one does."""
+    options, general = params.initialization_options, params.capabilities.general
+    if isinstance(options, dict) and options.get("positionEncoding") in get_args(Encoding):
+        counts = types.PositionEncodingKind(options.pop("positionEncoding"))
+        if general is None or not general.position_encodings:
+            params.capabilities.general = types.GeneralClientCapabilities(position_encodings=[counts])
 
 
 def position(value: types.Position) -> Position:
@@ -73,16 +84,20 @@ def popup_item(document: Document, offset: int, insertion: Insertion, encoding: 
     """An item for a completion menu.
 
     Menus compare the word before the cursor with `filterText`; so the range starts where that word starts, and the word
-    is part of the new text.
+    is part of the new text. What stands behind the cursor already is left there where that comes to the same: some
+    clients (Vim's ALE, Neovim's menu) only insert.
     """
     text = document.text
     line_start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-    before = insertion.before
+    before, after = insertion.before, insertion.after
     word = ""
     if not before and (match := _WORD_END.search(text[max(line_start, offset - 200) : offset])):
         word = match.group()
         before = len(word)
     new_text = word + insertion.text
+    behind = text[offset : offset + after]
+    if behind and new_text != behind and new_text.endswith(behind):
+        new_text, after = new_text[: -len(behind)], 0
     lines = new_text.strip().splitlines()
     label = lines[0] if lines else new_text
     return types.CompletionItem(
@@ -93,7 +108,7 @@ def popup_item(document: Document, offset: int, insertion: Insertion, encoding: 
         filter_text=text[offset - before : offset] + label if insertion.before else new_text.splitlines()[0],
         insert_text_format=types.InsertTextFormat.PlainText,
         insert_text_mode=types.InsertTextMode.AsIs,
-        text_edit=types.TextEdit(line_range(document, offset, before, insertion.after, encoding), new_text),
+        text_edit=types.TextEdit(line_range(document, offset, before, after, encoding), new_text),
         command=_command(insertion),
     )
 

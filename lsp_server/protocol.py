@@ -180,7 +180,9 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
-        """As pygls does it, except that the server may hold back what this client has no use for."""
+        """As pygls does it, except that a client may count columns in another way than it says, and that the
+        server may hold back what this client has no use for."""
+        convert.count_columns(params)
         result = yield from super().lsp_initialize(params)
         self._server.hold_back(result.capabilities, params.capabilities)
         return result

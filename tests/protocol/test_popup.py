@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from .client import Client, position, server
 
 QUICK = {"debounceMs": 0}
@@ -58,3 +60,28 @@ async def test_nothing_is_an_empty_list() -> None:
         await client.initialize(initializationOptions=QUICK)
         assert await popup(client, client.open("x = "), 0, 4) == []
         assert await popup(client, "file:///not/open.py", 0, 4) == []
+
+
+async def test_what_stands_behind_the_cursor_is_left_to_clients_that_only_insert() -> None:
+    async with server({"after": "print(", "fill": "a, b)"}) as client:
+        await client.initialize(initializationOptions=QUICK)
+        uri = client.open("print()\n")
+        (item,) = await popup(client, uri, 0, 6)
+        assert (item["label"], item["filterText"]) == ("a, b", "a, b")
+        assert item["textEdit"] == {"newText": "a, b", "range": {"start": position(0, 6), "end": position(0, 6)}}
+
+
+@pytest.mark.parametrize(
+    ("offered", "option", "column"),
+    [(None, "utf-8", 9), (None, None, 6), (["utf-32"], "utf-8", 5), (None, "utf-7", 6), ([], "utf-32", 5)],
+)
+async def test_columns_of_a_client_that_means_others_than_it_says(
+    offered: list[str] | None, option: str | None, column: int
+) -> None:
+    async with server({"after": "é🤦 = x", "fill": "1"}) as client:
+        options = QUICK if option is None else {**QUICK, "positionEncoding": option}
+        general = {} if offered is None else {"general": {"positionEncodings": offered}}
+        result = await client.initialize(initializationOptions=options, capabilities=general)
+        (item,) = await popup(client, client.open("é🤦 = x + y\n"), 0, column + 1)
+        assert item["textEdit"]["range"] == {"start": position(0, column), "end": position(0, column + 1)}
+        assert result["capabilities"]["positionEncoding"] == {9: "utf-8", 6: "utf-16", 5: "utf-32"}[column]
