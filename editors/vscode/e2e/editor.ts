@@ -191,8 +191,7 @@ export class Window {
   async command(title: string): Promise<void> {
     await this.press("F1");
     await this.page.locator(".quick-input-widget input").first().fill(`>${title}`);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
-    await this.press("Enter");
+    await this.page.locator(".quick-input-list .monaco-list-row").getByText(title, { exact: true }).first().click();
   }
 
   /** Type into the question that is open. */
@@ -254,7 +253,7 @@ export class Window {
   }
 
   /** Wait for a line that contains this, in any editor or panel. */
-  async line(text: string | RegExp): Promise<void> {
+  async line(text: string): Promise<void> {
     await this.page.locator(".view-line", { hasText: text }).first().waitFor();
   }
 

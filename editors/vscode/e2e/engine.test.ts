@@ -57,7 +57,7 @@ test("an engine that was killed is replaced, and completion goes on", async () =
   await first.state("ready");
 });
 
-test("restarted by command: another engine, another server, and completion goes on", async () => {
+test("restarted by command: another engine, and completion goes on", async () => {
   const before = engine();
   await first.press("Escape");
   await first.command("midfill: Restart");
