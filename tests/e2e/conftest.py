@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.editors.conftest import new_neovim
+from tests.editors.conftest import new_neovim, shared_neovim, version
 
-__all__ = ["new_neovim", "poisoned"]
+__all__ = ["new_neovim", "poisoned", "shared_neovim", "version"]
 
 
 @pytest.fixture

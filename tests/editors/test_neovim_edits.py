@@ -43,7 +43,7 @@ def test_an_edit_is_previewed_and_accepted_as_one_undo_step(new_neovim: NewNeovi
     assert lines == ["    n = 1", "    for x in xs:", "        n *= x", "    return n"]
     assert neovim.lines() == TEXT.splitlines()
     neovim.type(":Midfill accept<CR>")
-    neovim.wait(lambda: neovim.lines() == ["def f(xs):", *lines])
+    neovim.wait_lines("def f(xs):", *lines)
     assert preview(neovim) == []
     neovim.type("u")
     neovim.wait(lambda: neovim.lines() == TEXT.splitlines())
@@ -54,7 +54,7 @@ def test_a_fill_of_a_part_of_a_line(new_neovim: NewNeovim) -> None:
     neovim = new_neovim({"after": "é = f(", "fill": "ü, b"}, text="é = f(ä) + 1\n")
     assert proposed(neovim, "0fäv:Midfill fill<CR>") == ["ü, b"]
     neovim.type(":Midfill accept<CR>")
-    neovim.wait(lambda: neovim.lines() == ["é = f(ü, b) + 1"])
+    neovim.wait_lines("é = f(ü, b) + 1")
 
 
 def test_drafts_are_shown_and_discarding_leaves_everything_as_it_was(new_neovim: NewNeovim) -> None:
@@ -74,7 +74,7 @@ def test_retry_gives_another_answer(new_neovim: NewNeovim) -> None:
     assert proposed(neovim, "$v:Midfill fill<CR>") == ["1"]
     assert proposed(neovim, ":Midfill retry<CR>") == ["2"]
     neovim.type(":Midfill accept<CR>")
-    neovim.wait(lambda: neovim.lines() == ["a = 2"])
+    neovim.wait_lines("a = 2")
 
 
 def test_a_change_meanwhile_takes_the_proposal_away(new_neovim: NewNeovim) -> None:
@@ -84,7 +84,7 @@ def test_a_change_meanwhile_takes_the_proposal_away(new_neovim: NewNeovim) -> No
     neovim.wait(lambda: "ended" in neovim.edits)
     assert preview(neovim) == []
     neovim.type(":Midfill accept<CR>")
-    neovim.wait(lambda: "there is no edit to accept" in neovim.messages())
+    neovim.wait_message("there is no edit to accept")
     assert neovim.lines() == ["a = 0", ""]
 
 
@@ -93,7 +93,7 @@ def test_line_ends_and_tabs_are_those_of_the_file(new_neovim: NewNeovim) -> None
     tab = " " * neovim.lua("return vim.bo.tabstop")
     assert proposed(neovim, "jV:Midfill edit a condition<CR>") == [tab + "if a:", tab + tab + "b()"]
     neovim.type(":Midfill accept<CR>")
-    neovim.wait(lambda: neovim.lines() == ["def f():", "\tif a:", "\t\tb()", "\tc()"])
+    neovim.wait_lines("def f():", "\tif a:", "\t\tb()", "\tc()")
 
 
 def test_where_the_model_takes_no_instructions_it_can_fill_instead(new_neovim: NewNeovim) -> None:
@@ -112,10 +112,10 @@ def test_the_instruction_is_asked_for(new_neovim: NewNeovim) -> None:
 
 def test_a_long_message_does_not_wait_for_a_key(new_neovim: NewNeovim) -> None:
     message = "the engine has ended unexpectedly " + "and its log is somewhere in a very long folder " * 9
-    neovim = new_neovim({"error": message}, {"after": "y = ", "fill": "2"}, text="\n")
+    neovim = new_neovim({"after": "x = ", "error": message}, {"after": "y = ", "fill": "2"}, text="\n")
     neovim.type("ix = ")
     neovim.wait_answer()
-    neovim.wait(lambda: "the engine has ended" in neovim.messages())
+    neovim.wait_message("the engine has ended")
     assert neovim.messages().endswith("… (:Midfill why)")
     assert neovim.nvim.api.get_mode() == {"mode": "i", "blocking": False}
     neovim.type("<CR>y = ")
@@ -130,6 +130,6 @@ def test_code_actions_do_it_without_a_word_of_ours(new_neovim: NewNeovim) -> Non
     """
     for title, line in (("edit the selection: sort it", "a = [1, 2]"), ("fill the selection", "a = [3]")):
         neovim.lua(action.replace("...", f"'{title}'"))
-        neovim.wait(lambda line=line: neovim.lines() == ["# sort it", line])
+        neovim.wait_lines("# sort it", line)
     neovim.type("uu")
-    neovim.wait(lambda: neovim.lines() == ["# sort it", "a = [2, 1]"])
+    neovim.wait_lines("# sort it", "a = [2, 1]")

@@ -6,23 +6,27 @@ return {
   filetypes = { 'python', 'javascript', 'javascriptreact', 'typescript', 'typescriptreact' },
   root_markers = { '.git' },
   settings = {
-    midfill = {
-      -- Neovim waits 200 ms after a keystroke before it asks for ghost text; the server need not wait again.
-      debounceMs = vim.lsp.inline_completion and 0 or nil,
-    },
+    -- What Neovim has waited for is not waited for again.
+    midfill = { clientDebounceMs = require('midfill.ghost').PAUSE },
   },
-  on_init = function(client)
-    require('midfill').on_init(client)
+  -- Neovim 0.11 does not know that it shows ghost text.
+  capabilities = { textDocument = { inlineCompletion = { dynamicRegistration = false } } },
+  on_exit = function(code, signal)
+    vim.schedule(function()
+      require('midfill.status').ended(code, signal)
+      require('midfill.server').ended()
+    end)
   end,
   handlers = {
     ['midfill/status'] = function(_, status)
-      require('midfill').on_status(status)
+      require('midfill.status').take(status)
     end,
     ['midfill/editDraft'] = function(_, draft)
       require('midfill.edits').on_draft(draft)
     end,
     ['window/showMessage'] = function(_, message)
-      require('midfill').on_message(message)
+      local levels = { vim.log.levels.ERROR, vim.log.levels.WARN }
+      require('midfill.say').line(message.message:gsub('^midfill: ', ''), levels[message.type])
     end,
   },
 }

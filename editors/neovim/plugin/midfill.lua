@@ -1,35 +1,25 @@
---- Ghost text wherever midfill is attached, `:Midfill` and `:MidfillWhy`. What is written is made by the server alone.
+--- Ghost text and the state wherever midfill is attached, and `:Midfill`. What is written is made by the server alone.
 
 if vim.g.loaded_midfill then
   return
 end
 vim.g.loaded_midfill = true
 
---- Neovim links the group of ghost text to `NonText`, which can hardly be read in many colour schemes.
+local group = vim.api.nvim_create_augroup('midfill', {})
+
+--- Neovim has no group of this name, or links it to `NonText`, which can hardly be read in many colour schemes.
 local function set_highlight()
-  if vim.api.nvim_get_hl(0, { name = 'ComplHint' }).link == 'NonText' then
+  local hint = vim.api.nvim_get_hl(0, { name = 'ComplHint' })
+  if vim.tbl_isempty(hint) or hint.link == 'NonText' then
     vim.api.nvim_set_hl(0, 'ComplHint', { link = 'Comment' })
   end
 end
 
-local group = vim.api.nvim_create_augroup('midfill', {})
-
--- Neovim 0.11 has no ghost text; there midfill answers `textDocument/completion`.
-if vim.lsp.inline_completion then
-  set_highlight()
-  vim.api.nvim_create_autocmd('ColorScheme', { group = group, callback = set_highlight })
-  vim.api.nvim_create_autocmd('LspAttach', {
-    group = group,
-    callback = function(args)
-      local client = vim.lsp.get_client_by_id(args.data.client_id)
-      if client and client.name == 'midfill' then
-        vim.lsp.inline_completion.enable(true, { bufnr = args.buf })
-      end
-    end,
-  })
-end
+set_highlight()
+vim.api.nvim_create_autocmd('ColorScheme', { group = group, callback = set_highlight })
 
 for name, link in pairs({
+  ComplHintMore = 'MoreMsg',
   MidfillBusy = 'Visual',
   MidfillRemoved = 'DiffDelete',
   MidfillAdded = 'DiffAdd',
@@ -37,6 +27,31 @@ for name, link in pairs({
 }) do
   vim.api.nvim_set_hl(0, name, { link = link, default = true })
 end
+
+---@param event string
+---@param act fun(client: vim.lsp.Client, buffer: integer)
+local function on(event, act)
+  vim.api.nvim_create_autocmd(event, {
+    group = group,
+    callback = function(args)
+      local client = args.data and vim.lsp.get_client_by_id(args.data.client_id) or require('midfill.server').of(args.buf)
+      if client and client.name == 'midfill' then
+        act(client, args.buf)
+      end
+    end,
+  })
+end
+
+on('LspAttach', function(client, buffer)
+  require('midfill.ghost').attach(client, buffer)
+  require('midfill.status').refresh(client, buffer)
+end)
+on('LspDetach', function(_, buffer)
+  require('midfill.ghost').detach(buffer)
+end)
+on('BufEnter', function(client, buffer)
+  require('midfill.status').refresh(client, buffer)
+end)
 
 vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, {
   group = group,
@@ -50,14 +65,10 @@ vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, {
 vim.api.nvim_create_user_command('Midfill', function(command)
   require('midfill.command').run(command)
 end, {
-  nargs = '+',
+  nargs = '*',
   range = true,
   complete = function(lead, line)
-    return line:match('Midfill%s+%S*$') and require('midfill.command').complete(lead) or {}
+    return require('midfill.command').complete(lead, line)
   end,
-  desc = 'Edit or fill a selection with midfill: edit, fill, accept, retry, discard, why',
+  desc = 'midfill: edit or fill a selection, say why, switch off and on, ...',
 })
-
-vim.api.nvim_create_user_command('MidfillWhy', function()
-  require('midfill').why()
-end, { desc = 'Why midfill shows what it shows, or nothing' })

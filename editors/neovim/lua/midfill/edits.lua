@@ -7,6 +7,7 @@ local HINT = ':Midfill accept | retry | discard'
 local CHANGED = 'the text has changed since: select it and ask again'
 local INSTEAD = 'fill the selection instead'
 
+local say = require('midfill.say').warning
 local namespace = vim.api.nvim_create_namespace('midfill.edits')
 
 ---@class midfill.Edit
@@ -25,10 +26,6 @@ local namespace = vim.api.nvim_create_namespace('midfill.edits')
 ---@type midfill.Edit? There is one at a time.
 local current
 local count = 0
-
-local function say(message)
-  require('midfill').say(message, vim.log.levels.WARN)
-end
 
 --- Tell whoever wants to know, by the autocommand `User MidfillEdit`.
 ---@param state "asking"|"draft"|"proposed"|"ended"
@@ -86,10 +83,11 @@ local function show(session, text, hint)
 end
 
 --- Forget what has been asked for or proposed. The text stays as it is.
+---@return boolean # whether there was anything
 function M.discard()
   local session = current
   if not session then
-    return
+    return false
   end
   current = nil
   if session.request then
@@ -99,6 +97,7 @@ function M.discard()
     vim.api.nvim_buf_clear_namespace(session.buffer, namespace, 0, -1)
   end
   tell('ended')
+  return true
 end
 
 ---@param session midfill.Edit
@@ -131,9 +130,8 @@ end
 ---@param seed? integer
 function M.start(buffer, range, instruction, seed)
   M.discard()
-  local client = vim.lsp.get_clients({ name = 'midfill', bufnr = buffer })[1]
+  local client = require('midfill.server').wanted(buffer)
   if not client then
-    say('not attached to this buffer (see :checkhealth vim.lsp)')
     return
   end
   count = count + 1
@@ -231,7 +229,7 @@ function M.range_of(command)
       ['end'] = { line = command.line2, character = 0 },
     }
   end
-  local client = vim.lsp.get_clients({ name = 'midfill', bufnr = 0 })[1]
+  local client = require('midfill.server').of()
   local encoding = client and client.offset_encoding or 'utf-16'
   local function position(at, behind)
     local text = line_at(0, at[1] - 1)
