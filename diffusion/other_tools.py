@@ -1,9 +1,11 @@
 """The engine for other completion tools: OpenAI's completions and llama.cpp's infill, as far as they fit a diffusion
 model. Served on a network port behind `guard`.
 
-    POST /v1/completions   prompt, suffix, n, max_tokens, stop, stream, seed; also language (LSP id), path, deadline_ms
+    POST /v1/completions   prompt, suffix, n, max_tokens, stop, stream, seed; also language (LSP id), path, deadline_ms.
+                           A prompt with the markers of some models holds both sides of the cursor: see tool_forms
     POST /infill           input_prefix, input_suffix, input_extra, prompt (goes on where input_prefix ends), n_predict,
-                           stop, stream, t_max_prompt_ms, t_max_predict_ms, response_fields; also language, path
+                           stop, stream, t_max_prompt_ms, t_max_predict_ms, response_fields, n_cmpl (above 1: the
+                           answer is a list); also language, path
     GET  /v1/models        the one model
     GET  /health           200 when the model is loaded, 503 before
 
@@ -95,10 +97,18 @@ class _Routes:
         asked = from_infill(parse_json(await read_body(http)))
         # No token to predict: the client wants its context read in advance, which is not worth a queue's place.
         result = await self._result(http, asked, arrived) if asked.tokens else Result(candidates=())
-        ((text, limited),) = asked.texts(result)[:1]
-        cost, written = result.cost, estimate(text)
-        answer = {
-            "index": 0,
+        answers = [self._infilled(result, *found) for found in enumerate(asked.texts(result))]
+        if asked.stream:
+            content = answers[0]["content"]
+            return _event_stream({"index": 0, "content": content, "stop": False}, {**answers[0], "content": ""})
+        chosen = [_selected(answer, asked.response_fields) if asked.response_fields else answer for answer in answers]
+        return JSONResponse(chosen if asked.request.n > 1 else chosen[0])
+
+    def _infilled(self, result: Result, index: int, found: tuple[str, bool]) -> dict[str, Any]:
+        (text, limited), cost = found, result.cost
+        written = estimate(text)
+        return {
+            "index": index,
             "content": text,
             "stop": True,
             "stop_type": "limit" if limited else "eos",
@@ -110,9 +120,6 @@ class _Routes:
             "truncated": False,
             "timings": {**_timings("prompt", cost.encoded, 0.0), **_timings("predicted", written, cost.ms)},
         }
-        if asked.stream:
-            return _event_stream({"index": 0, "content": text, "stop": False}, {**answer, "content": ""})
-        return JSONResponse(_selected(answer, asked.response_fields) if asked.response_fields else answer)
 
     async def models(self, http: Request) -> Response:
         model = {"id": self._status().model, "object": "model", "created": 0, "owned_by": "midfill"}

@@ -5,6 +5,7 @@ Pure: JSON values in, values out. Knows no HTTP.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections import Counter
 from dataclasses import dataclass
@@ -27,6 +28,20 @@ LANGUAGES = {
     "jsx": "javascriptreact", "ts": "typescript", "mts": "typescript", "cts": "typescript", "tsx": "typescriptreact",
 }  # fmt: skip
 """Ends of file names -> LSP language ids. Neither form names the language, but both may name files."""
+
+MARKED = tuple(
+    re.compile(f"{re.escape(before)}(.*?){re.escape(behind)}(.*){re.escape(end)}", re.DOTALL)
+    for before, behind, end in (
+        ("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
+        ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),
+        ("<PRE> ", " <SUF>", " <MID>"),
+    )
+)
+"""Prompts that hold both sides of the cursor between markers, as Zed and others write them for StarCoder, Qwen and Code
+Llama: prefix, suffix."""
+
+_SAID = re.compile(r"\W*language: (\w+)\b")
+"""How minuet names the language: by a comment in the first line."""
 
 T = TypeVar("T")
 
@@ -71,6 +86,9 @@ def from_openai(body: Any) -> Asked:
         prompt = prompt[0]
     if not isinstance(prompt, str):
         raise BadRequest("prompt must be one text")
+    suffix = _take(body, "suffix", str, "")
+    if not suffix and (marked := next(filter(None, (form.fullmatch(prompt) for form in MARKED)), None)):
+        prompt, suffix = marked.groups()
     tokens = _take(body, "max_tokens", int, DEFAULT_TOKENS)
     if tokens < 1:
         raise BadRequest(f"max_tokens must be above 0, not {tokens}")
@@ -80,9 +98,7 @@ def from_openai(body: Any) -> Asked:
     if deadline is not None and not _is_number(deadline):
         raise BadRequest("deadline_ms must be a number")
     return Asked(
-        request=_request(
-            body, prompt, _take(body, "suffix", str, ""), tokens, stop, n=_take(body, "n", int, 1), deadline=deadline
-        ),
+        request=_request(body, prompt, suffix, tokens, stop, n=_take(body, "n", int, 1), deadline=deadline),
         stop=stop,
         tokens=tokens,
         stream=_take(body, "stream", bool, False),
@@ -106,6 +122,7 @@ def from_infill(body: Any) -> Asked:
             body["input_suffix"],
             tokens if tokens >= 0 else DEFAULT_TOKENS,
             stop,
+            n=_take(body, "n_cmpl", int, 1),
             context=_extra(body),
             deadline=sum(limits) if limits[1] > 0 else None,
         ),
@@ -141,7 +158,9 @@ def _request(
         FillRequest(
             id=uuid.uuid4().hex,
             # No client: tools run several requests side by side, and end one by closing its connection.
-            language=_take(body, "language", str, "") or _language([path] if path else [c.path for c in context]),
+            language=_take(body, "language", str, "")
+            or (said.group(1).lower() if (said := _SAID.match(prefix)) else "")
+            or _language([path] if path else [c.path for c in context]),
             path="/".join(path.replace("\\", "/").split("/")[-2:]),
             prefix=prefix[-PREFIX_CHARS:],
             suffix=suffix[:SUFFIX_CHARS],

@@ -89,6 +89,13 @@ async def test_an_infill(http: httpx.AsyncClient, answers: Answers) -> None:
     assert (first["content"], first["stop"], last["content"], last["stop"]) == ("one;two", False, "", True)
 
 
+async def test_several_infills_are_a_list(http: httpx.AsyncClient, answers: Answers) -> None:
+    body = {**PREFIXED, "n_cmpl": 3, "response_fields": ["content"]}
+    answer = await http.post("/infill", json=body, headers=KEY)
+    assert answer.json() == [{"content": "one;two"}, {"content": "three"}]
+    assert answers.asked[0].n == 3
+
+
 async def test_context_sent_ahead_costs_no_fill(http: httpx.AsyncClient, answers: Answers) -> None:
     body = {**PREFIXED, "n_predict": 0, "samplers": [], "t_max_predict_ms": 1}
     answer = await http.post("/infill", json=body, headers=KEY)

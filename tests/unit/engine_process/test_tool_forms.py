@@ -63,6 +63,36 @@ def test_what_llama_plugins_ask_becomes_a_request() -> None:
 
 
 @pytest.mark.parametrize(
+    "prompt",
+    [
+        "<fim_prefix>a = f(<fim_suffix>)\nb<fim_middle>",
+        "<|fim_prefix|>a = f(<|fim_suffix|>)\nb<|fim_middle|>",
+        "<PRE> a = f( <SUF>)\nb <MID>",
+    ],
+)
+def test_both_sides_of_the_cursor_between_markers(prompt: str) -> None:
+    stop = [f"<{number}>" for number in range(14)]  # as many as Zed sends
+    asked = from_openai({"model": "m", "prompt": prompt, "max_tokens": 64, "stop": stop, "temperature": None})
+    assert (asked.request.prefix, asked.request.suffix, asked.request.max_lines) == ("a = f(", ")\nb", 1)
+    told = from_openai({"prompt": prompt, "suffix": "s"}).request
+    assert (told.prefix, told.suffix) == (prompt, "s")
+    assert from_openai({"prompt": f"x{prompt}"}).request.prefix == f"x{prompt}"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "language"),
+    [
+        ("# language: python\n# indentation: use 4 spaces for a tab\nx", "python"),
+        ("// language: typescript\nx", "typescript"),
+        ("<!-- language: html -->\n", "html"),
+        ("x = 'language: lua'", "plaintext"),
+    ],
+)
+def test_a_language_that_the_first_line_names(prompt: str, language: str) -> None:
+    assert from_openai({"prompt": prompt, "suffix": ""}).request.language == language
+
+
+@pytest.mark.parametrize(
     ("body", "said"),
     [
         ([], "JSON object"),
