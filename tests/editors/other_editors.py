@@ -157,6 +157,11 @@ class Emacs(Editor):
         return "" if there else f"{cls.program} with {library} is not installed: {cls.hint}"
 
     @classmethod
+    def version(cls) -> int:
+        said = subprocess.run([cls.program, "--version"], capture_output=True, text=True, check=True).stdout
+        return int(said.removeprefix("GNU Emacs ").partition(".")[0])
+
+    @classmethod
     def configure(cls, home: Path) -> None:
         (home / ".emacs.d").mkdir()
         (home / ".emacs.d" / "early-init.el").write_text(QUIET_EMACS)

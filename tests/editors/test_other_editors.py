@@ -58,6 +58,16 @@ def test_code_actions(kind: type[Editor], tmp_path: Path, title: str) -> None:
         editor.wait_saved("# sort ü\né = [1, 2]\nb\n")
 
 
+def test_ghost_text_in_emacs_30(tmp_path: Path) -> None:
+    if missing := Emacs.missing() or ("Emacs is older than 30" if Emacs.version() < 30 else ""):
+        pytest.skip(missing)
+    with opened(Emacs, tmp_path, "é🤦 = │\n", {"after": "é🤦 = x.fo", "fill": "rmat + 1"}) as editor:
+        editor.terminal.send("x.fo")
+        editor.terminal.wait_for("x.format + 1")
+        editor.terminal.send("\t")
+        editor.wait_saved("é🤦 = x.format + 1\n")
+
+
 def test_nothing_is_left_behind(kind: type[Editor], tmp_path: Path) -> None:
     with opened(kind, tmp_path, "a│\n") as editor:
         servers = [child for child in editor.terminal.process.children(recursive=True) if "lsp" in child.cmdline()]
