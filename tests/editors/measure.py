@@ -3,7 +3,7 @@
     .venv/bin/python -m tests.editors.measure                    # both versions
     .venv/bin/python -m tests.editors.measure --neovim 0.11 --warm 40 --cold 0
 
-A key is typed through Neovim's interface; ghost text counts as shown when Neovim has drawn it on the screen. Warm: the
+Keys are typed through Neovim's interface; ghost text counts as shown when Neovim has drawn it on the screen. Warm: the
 engine runs, and has answered once. Cold: it does not run; the key has to start it and to wait for its model. Places
 where the model offers nothing are counted as silent. Everything runs in a folder of its own, with its own engine.
 """
@@ -21,31 +21,34 @@ from pathlib import Path
 
 from lsp_server.engine_client import EngineClient
 
+from . import neovim as driver
 from .neovim import VERSIONS, Neovim, executable, server_command
 
-APP = "class A:\n    def __init__(self, value):\n        self.value = value\n\n    def all(self):\n        pass\n"
-COLD_SECONDS = 30.0
+METHOD = "    def get_{0}(self):\n        return self.{0}\n\n"
+APP = "class A:\n" + METHOD.format("name") + METHOD.format("size").rstrip() + "\n"
+WORDS = ("color", "width", "height", "title", "value", "owner", "label", "price", "level", "count", "index", "state")
+"""One after the other makes a method, and then again."""
+WHY = "return vim.lsp.get_clients()[1]:request_sync('midfill/why', vim.empty_dict()).result"
 
 
-def measured(neovim: Neovim, round: int, cold: bool) -> float:
-    """Types a line that ends with a dot, on a new line below the others. Milliseconds from the dot to ghost text behind
-    it on the screen; 0 if the model has answered and offers nothing."""
-    neovim.type("<Esc>:$<CR>o")
-    neovim.type(f"for value_{round} in self")
-    neovim.wait(lambda: any(row.endswith(f"for value_{round} in self") for row in neovim.screen.rows()))
-    if not cold:
-        neovim.wait(lambda: "pending" not in neovim.requests.values())
-    typed = f"for value_{round} in self."
-    neovim.type(".")
+def measured(neovim: Neovim, number: int) -> float:
+    """Types a method below the others, up to a dot. Milliseconds from the dot to ghost text behind it on the
+    screen; 0 if the model has answered and offers nothing."""
+    head = f"    def get_{WORDS[number % len(WORDS)]}(self):"
+    neovim.type("<Esc>:$<CR>")
+    # In one go: what is offered on the way is not there before the last key.
+    neovim.type(f"o<CR><C-u>{head}<CR>return self.")
     started = time.perf_counter()
 
     def shown() -> bool:
-        return any(typed in row and not row.endswith(typed) for row in neovim.screen.rows())
+        rows, (row, _) = neovim.screen.rows(), neovim.screen.cursor
+        return rows[row - 1] == head and "return self." in rows[row] and not rows[row].endswith(".")
 
     def silent() -> bool:
-        answered = neovim.requests and neovim.requests[max(neovim.requests)] == "complete"
-        late = time.perf_counter() - started > (COLD_SECONDS if cold else 0)
-        return bool(answered and late and neovim.ghost() is None)
+        if not neovim.requests or neovim.requests[max(neovim.requests)] != "complete":
+            return False
+        last = neovim.lua(WHY)["decisions"][0]
+        return bool(last["outcome"] == "nothing" and last["line"] == len(neovim.lines()))
 
     neovim.wait(lambda: shown() or silent())
     return (time.perf_counter() - started) * 1000 if shown() else 0.0
@@ -65,16 +68,17 @@ def run(version: str, warm: int, cold: int) -> None:
                 neovim.wait(lambda: neovim.lua("return (vim.g.midfill_status or {}).state") in wanted)
 
             state("ready")
-            measured(neovim, 0, cold=False)
-            report(version, "warm", [measured(neovim, number, cold=False) for number in range(1, warm + 1)])
+            measured(neovim, 0)
+            report(version, "warm", [measured(neovim, number) for number in range(1, warm + 1)])
             times = []
             for number in range(cold):
                 asyncio.run(engine.stop())
                 state("stopped")
-                times.append(measured(neovim, warm + number + 1, cold=True))
+                times.append(measured(neovim, warm + number + 1))
                 state("ready")
             report(version, "cold", times)
             asyncio.run(engine.stop())
+            neovim.quit()
 
 
 def report(version: str, name: str, times: list[float]) -> None:
@@ -95,6 +99,7 @@ def main() -> int:
     parser.add_argument("--warm", type=int, default=30, help="rounds with the engine running (default: 30)")
     parser.add_argument("--cold", type=int, default=10, help="rounds without (default: 10)")
     options = parser.parse_args()
+    driver.SAFETY = 120  # Loading the model beside other work takes its time.
     for version in options.neovim or VERSIONS:
         if executable(version) is None:
             print(f"Neovim {version} is not installed: {VERSIONS[version]}", file=sys.stderr)

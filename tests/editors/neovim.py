@@ -169,7 +169,11 @@ class Neovim:
 
     def servers(self) -> list[psutil.Process]:
         """The language servers that this Neovim has started."""
-        return [child for child in self.process.children(recursive=True) if "lsp" in child.cmdline()]
+        found = []
+        for child in self.process.children(recursive=True):
+            with contextlib.suppress(psutil.Error):  # It has just ended.
+                found += [child] if "lsp" in child.cmdline() else []
+        return found
 
     # --- doing
 
