@@ -96,6 +96,18 @@ def test_leaving_the_place_takes_the_ghost_text_away(new_neovim: NewNeovim) -> N
     assert neovim.lines() == ["a", "x = ", "x = ", "x = "]
 
 
+def test_who_waits_for_the_model_need_not_press_another_key(new_neovim: NewNeovim) -> None:
+    loading = {"code": "loading", "message": "the model is still being loaded"}
+    neovim = new_neovim({"after": "x = ", "error": loading}, text="\n")
+    neovim.type("ix = ")
+    neovim.wait(lambda: neovim.lua("return require('midfill').statusline()") == "midfill: loading")
+    neovim.wait_answer()
+    asked = len(neovim.requests)
+    neovim.lua("""local client = vim.lsp.get_clients()[1]
+    client.handlers['midfill/status'](nil, { state = 'ready', model = 'scripted' })""")
+    neovim.wait(lambda: len(neovim.requests) > asked)
+
+
 def test_what_is_shown_and_accepted_is_counted(
     new_neovim: NewNeovim, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

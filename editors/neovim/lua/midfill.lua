@@ -21,6 +21,9 @@ local OPTIONS = {
 --- Start midfill where there are files for it, and map keys.
 ---@param options? midfill.Options
 function M.setup(options)
+  if vim.fn.has('nvim-0.11') == 0 then
+    error('midfill needs Neovim 0.11 or newer', 0)
+  end
   options = options or {}
   for name, value in pairs(options) do
     if not OPTIONS[name] then
