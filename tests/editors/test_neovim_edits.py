@@ -88,6 +88,35 @@ def test_a_change_meanwhile_takes_the_proposal_away(new_neovim: NewNeovim) -> No
     assert neovim.lines() == ["a = 0", ""]
 
 
+@pytest.mark.parametrize(
+    ("change", "kept", "edited"),
+    [
+        ("0, 0, false, { 'new' }", ["new", "a = 0", "b = 0"], ["new", "a = 0", "b = 1"]),
+        ("1, 2, false, { 'b = 5' }", ["a = 0", "b = 5"], None),
+    ],
+    ids=["elsewhere", "of-the-selection"],
+)
+def test_27_a_change_before_the_answer(
+    new_neovim: NewNeovim, change: str, kept: list[str], edited: list[str] | None
+) -> None:
+    """It depends on what reaches the server first whether the edit moves along or is refused."""
+    neovim = new_neovim({"fill": "b = 1"}, text="a = 0\nb = 0\n")
+    neovim.lua(f"""
+    local line = {{ line = 1, character = 0 }}
+    require('midfill.edits').start(vim.api.nvim_get_current_buf(), {{ start = line, ['end'] = line }}, 'make it one')
+    vim.api.nvim_buf_set_lines(0, {change})
+    """)
+    neovim.wait(lambda: neovim.edits[-1:] in (["proposed"], ["ended"]))
+    if neovim.edits[-1] == "proposed":
+        assert edited is not None
+        neovim.type(":Midfill accept<CR>")
+        neovim.wait_lines(*edited)
+    else:
+        neovim.wait_message("changed")
+        assert neovim.lines() == kept
+    assert preview(neovim) == []
+
+
 def test_line_ends_and_tabs_are_those_of_the_file(new_neovim: NewNeovim) -> None:
     neovim = new_neovim({"fill": "if a:\n    b()\n"}, text=b"def f():\r\n\ta()\r\n\tc()\r\n")
     tab = " " * neovim.lua("return vim.bo.tabstop")
