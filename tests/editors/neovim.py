@@ -60,6 +60,7 @@ local select = vim.ui.select
 function _G.start_anew(settings)
   vim.ui.select = select
   vim.cmd('silent! only! | silent! tabonly! | silent %bwipeout! | messages clear')
+  vim.lsp.config('midfill', { cmd = start.cmd })
   local client = vim.lsp.get_clients({ name = 'midfill' })[1]
   client.settings = { midfill = vim.tbl_extend('force', { clientDebounceMs = start.pause }, settings) }
   client:notify('workspace/didChangeConfiguration', { settings = client.settings })

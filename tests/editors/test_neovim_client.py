@@ -86,6 +86,32 @@ def test_settings_reach_the_server_and_why_says_so(new_neovim: NewNeovim) -> Non
     neovim.wait_message("setting enabled")
 
 
+@pytest.mark.parametrize("version", ["0.11"], indirect=True)
+@pytest.mark.parametrize(
+    ("text", "keys", "entry", "rows"),
+    [
+        ("f()[0]\n", "f(a", {"after": "f(", "fill": "a, b)"}, ["f(a, b)[0]"]),
+        ("f()\n", "f)i", {"after": "f(", "fill": "\n    a,\n)"}, ["f(", "    a,", ")", "~"]),
+        (
+            "if a:\n    if b:\n        c()\n",
+            "Go",
+            {"after": "c()\n        ", "fill": "    d()", "replace_before": 8},
+            ["if a:", "    if b:", "        c()", "    d()", "~"],
+        ),
+        ("x = (, b)\n", "f(a", {"after": "(", "fill": "größe\tä"}, ["x = (größe    ä, b)"]),
+    ],
+    ids=["bracket", "lines-over-a-bracket", "dedent", "tab"],
+)
+def test_what_we_draw_ourselves_looks_as_if_it_were_there(
+    new_neovim: NewNeovim, text: str, keys: str, entry: dict[str, object], rows: list[str]
+) -> None:
+    neovim = new_neovim(entry, text=text)
+    neovim.lua("vim.bo.tabstop = 4")
+    neovim.type(keys)
+    neovim.wait(lambda: neovim.ghost() and neovim.screen.rows()[: len(rows)] == rows)
+    assert "\n".join(neovim.lines()).strip() == text.strip()
+
+
 def test_leaving_the_place_takes_the_ghost_text_away(new_neovim: NewNeovim) -> None:
     neovim = new_neovim({"after": "x = ", "fill": "1"}, text="a\n")
     for leave in ("<Left>", "<Up>", "<Esc>"):

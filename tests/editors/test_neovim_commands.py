@@ -166,7 +166,7 @@ def test_health_of_a_neovim_that_is_well(new_neovim: NewNeovim, version: str) ->
 
 
 def test_health_where_the_program_is_missing(new_neovim: NewNeovim) -> None:
-    neovim = new_neovim(text="\n", own=True)
+    neovim = new_neovim(text="\n")
     neovim.lua("vim.lsp.config('midfill', { cmd = { '/nowhere/midfill', 'lsp' } })")
     report = health(neovim)
     assert "ERROR /nowhere/midfill cannot be run" in report
