@@ -147,6 +147,9 @@ class Neovim:
         """End the editor as a crash does: by SIGKILL."""
         with contextlib.suppress(psutil.NoSuchProcess):
             self.process.kill()
+        with contextlib.suppress(OSError, EOFError):
+            while True:  # Its end is to be heard of before the loop is closed.
+                self.nvim.next_message()
         with contextlib.suppress(OSError):
             self.nvim.close()
 
