@@ -21,12 +21,13 @@ def kind(request: pytest.FixtureRequest) -> type[Editor]:
     return editor
 
 
+# Nothing is typed behind a trigger character: while Helix waits for the answer to that, it asks for nothing else.
 @pytest.mark.parametrize(
     ("text", "typed", "fill", "label", "expected"),
     [
-        ("é🤦 = │\nb\n", "x.fo", "rmat + 1", "format + 1", "é🤦 = x.format + 1\nb\n"),
-        ("print(│)\n", "ab", "c, d)", "abc, d", "print(abc, d)\n"),
-        ("é🤦 = f(│) + ü\n", "ab", "c", "abc", "é🤦 = f(abc) + ü\n"),
+        ("é🤦 = │\nb\n", "fo", "rmat + 1", "format + 1", "é🤦 = format + 1\nb\n"),
+        ("print(x│)\n", "ab", "c, d)", "xabc, d", "print(xabc, d)\n"),
+        ("é🤦 = │ + ü\n", "ab", "c", "abc", "é🤦 = abc + ü\n"),
     ],
     ids=["behind-wide-characters", "before-a-bracket", "between-wide-characters"],
 )
@@ -61,11 +62,11 @@ def test_code_actions(kind: type[Editor], tmp_path: Path, title: str) -> None:
 def test_ghost_text_in_emacs_30(tmp_path: Path) -> None:
     if missing := Emacs.missing() or ("Emacs is older than 30" if Emacs.version() < 30 else ""):
         pytest.skip(missing)
-    with opened(Emacs, tmp_path, "é🤦 = │\n", {"after": "é🤦 = x.fo", "fill": "rmat + 1"}) as editor:
-        editor.terminal.send("x.fo")
-        editor.terminal.wait_for("x.format + 1")
+    with opened(Emacs, tmp_path, "é🤦 = │\n", {"after": "é🤦 = fo", "fill": "rmat + 1"}) as editor:
+        editor.terminal.send("fo")
+        editor.terminal.wait_for("= format + 1")
         editor.terminal.send("\t")
-        editor.wait_saved("é🤦 = x.format + 1\n")
+        editor.wait_saved("é🤦 = format + 1\n")
 
 
 def test_nothing_is_left_behind(kind: type[Editor], tmp_path: Path) -> None:
