@@ -67,7 +67,8 @@ local function kept(key)
   if not now then
     vim.keymap.set('i', plug, key)
   elseif not vim.startswith(now.desc or '', OURS) then
-    vim.fn.mapset('i', false, vim.tbl_extend('force', now, { lhs = plug, lhsraw = vim.keycode(plug) }))
+    now.lhs, now.lhsraw, now.lhsrawalt = plug, vim.keycode(plug), nil
+    vim.fn.mapset('i', false, now)
   end
   return plug
 end
@@ -87,12 +88,12 @@ local function map(name, key)
 end
 
 --- Map keys; false: none at all, or none for one of the names. Raises an error for an unknown name.
----@param keys? table<string, string|string[]|false>|false
+---@param keys? table<string, string|string[]|false>|boolean
 function M.map(keys)
   if keys == false then
     return
   end
-  for name, wanted in pairs(vim.tbl_extend('force', M.DEFAULTS, keys or {})) do
+  for name, wanted in pairs(vim.tbl_extend('force', M.DEFAULTS, type(keys) == 'table' and keys or {})) do
     if not INSERT[name] and not COMMANDS[name] then
       local names = vim.list_extend(vim.tbl_keys(INSERT), vim.tbl_keys(COMMANDS))
       table.sort(names)
