@@ -8,14 +8,20 @@ import { Editor, until, type Window } from "./editor.ts";
 
 const APP = "def total(prices):\n    result = 0\n    for price in prices:\n        \n    return result\n";
 
+const LATE = "function total(prices) {\n  let result = 0;\n  for (const price of prices) {\n";
+
 let editor: Editor;
 let first: Window;
 let second: Window;
 
 before(async () => {
   editor = await Editor.start({
-    files: { "app.py": APP, "other.py": APP },
-    settings: { "midfill.minConfidence": 0, "midfill.deadlineMs": 5000 },
+    files: { "app.py": APP, "other.py": APP, "late.js": LATE },
+    settings: {
+      "midfill.minConfidence": 0,
+      "midfill.deadlineMs": 5000,
+      "[javascript]": { "midfill.deadlineMs": 1000 }, // less than loading the model takes
+    },
   });
   first = await editor.window("app.py");
 });
@@ -65,6 +71,18 @@ test("restarted by command: another engine, and completion goes on", async () =>
   await first.state("ready");
   await first.focused();
   assert.notEqual(await complete(first, "\nresult = pri"), "");
+});
+
+test("who has typed while the model was not there need not press another key", async () => {
+  const window = await editor.window("late.js");
+  await window.press("Control+End");
+  await until("the engine has ended", () => {
+    editor.midfill("engine", "stop");
+    return engine() === 0;
+  });
+  await window.type("    result += pri");
+  await until("ghost text", async () => (await window.ghostText()) !== "");
+  await window.page.close();
 });
 
 test("another model is selected, and the first one again", async () => {

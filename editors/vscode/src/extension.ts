@@ -131,6 +131,9 @@ class Extension {
   // --- state
 
   private show(status: Status): void {
+    if (status.state === "ready" && ["starting", "loading"].includes(this.status.state)) {
+      this.server.again();
+    }
     this.status = status;
     const { text, tooltip, level } = look(status);
     this.item.text = text;

@@ -52,6 +52,11 @@ export class Server {
   /** A code action for an edit has been chosen. */
   readonly onEditAction = this.acted.event;
 
+  /** Whether what is asked for next was asked for by typing, although VS Code says by command. */
+  private repeating = false;
+  /** What the server had nothing for, last. */
+  private unanswered: { document: vscode.TextDocument; version: number; position: vscode.Position } | undefined;
+
   /** `folder` is the server's working directory; `names` are those of its settings. */
   constructor(
     private readonly log: vscode.LogOutputChannel,
@@ -119,6 +124,16 @@ export class Server {
     return token ? this.client.sendRequest<T>(method, params, token) : this.client.sendRequest<T>(method, params);
   }
 
+  /** Have ghost text asked for once more where there was none, unless the user has gone on: the model is there now. */
+  again(): void {
+    const [editor, asked] = [vscode.window.activeTextEditor, this.unanswered];
+    const there = editor && asked?.document === editor.document && asked.version === editor.document.version;
+    if (there && asked.position.isEqual(editor.selection.active)) {
+      this.repeating = true;
+      void vscode.commands.executeCommand("editor.action.inlineSuggest.trigger");
+    }
+  }
+
   /** Run a command of the server. */
   async execute<T>(command: string, ...args: unknown[]): Promise<T> {
     return this.ask<T>("workspace/executeCommand", { command, arguments: args });
@@ -157,9 +172,15 @@ export class Server {
         },
       },
       provideInlineCompletionItems: async (document, position, context, token, next) => {
-        const items = await next(document, position, context, token);
-        if (items && !token.isCancellationRequested) {
-          this.shown.offered(document, position, Array.isArray(items) ? items : items.items);
+        const { version } = document;
+        const typed = { ...context, triggerKind: vscode.InlineCompletionTriggerKind.Automatic };
+        const asked = next(document, position, this.repeating ? typed : context, token);
+        this.repeating = false;
+        const items = await asked;
+        const list = Array.isArray(items) ? items : (items?.items ?? []);
+        if (!token.isCancellationRequested) {
+          this.unanswered = list.length ? undefined : { document, version, position };
+          this.shown.offered(document, position, list);
         }
         return items;
       },
