@@ -105,20 +105,23 @@ test("the selection is filled again", async () => {
 });
 
 test("code actions show what they would do first, with the instruction of the comment above, or one asked for", async () => {
-  const last = ["ArrowUp", "End", "Shift+ArrowLeft"];
-  await window.action("midfill: fill the selection anew", ...last);
+  const last = ["Control+End", "ArrowUp", "End", "Shift+ArrowLeft"];
+  await window.press(...last);
+  await window.action("midfill: fill the selection anew");
   await window.proposed("    return sum((a, b))");
   await window.decide("Escape");
   await window.saved(text);
 
-  await window.action("midfill: edit the selection as a comment in front of it says", ...last);
+  await window.press(...last);
+  await window.action("midfill: edit the selection as a comment in front of it says");
   await window.answer("add up");
   await window.proposed("    return sum((a, b))");
   assert.equal(editor.asked().at(-1)?.instruction, "add up");
   await window.decide("Escape");
   await window.saved(text);
 
-  await window.action("midfill: edit the selection: say the type", "ArrowUp", "ArrowUp", "Home", "Shift+End");
+  await window.press("Control+End", "ArrowUp", "ArrowUp", "Home", "Shift+End");
+  await window.action("midfill: edit the selection: say the type");
   await window.proposed("def up(s: str):");
   assert.equal(editor.asked().at(-1)?.instruction, "say the type");
   await window.decide("Control+Enter");

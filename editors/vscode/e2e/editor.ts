@@ -20,6 +20,9 @@ const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-ru
 /** How long anything may take before it counts as never. */
 export const PATIENCE = Number(process.env.PATIENCE ?? 60_000);
 
+/** Longer than VS Code takes to show code actions; if it takes longer, they are asked for once more. */
+const ASK_AGAIN = 3000;
+
 /** Of a user who wants to see midfill only, and quickly. */
 const SETTINGS = {
   "chat.disableAIFeatures": true,
@@ -207,16 +210,15 @@ export class Window {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first().click();
   }
 
-  /** Choose a code action for what `keys` select, from the end of the text on. Only when the light bulb is there VS Code
-   * has looked for actions by itself: when it does so, it drops what it was asked for by a key. */
-  async action(title: string, ...keys: string[]): Promise<void> {
-    const bulb = this.page.locator(":is(.lightBulbWidget, [class*=codicon-gutter-lightbulb]):visible");
-    await this.press("Control+End");
-    await until("no light bulb", async () => (await bulb.count()) === 0);
-    await this.press(...keys);
-    await until("a light bulb", async () => (await bulb.count()) > 0);
-    await this.press("Control+.");
-    await this.page.locator(".action-widget .monaco-list-row", { hasText: title }).first().click();
+  /** Choose a code action for the selection. Shortly after a selection has changed VS Code looks for actions by itself
+   * and then drops what it was asked for by a key, without a sign of it: so it is asked again until it answers. */
+  async action(title: string): Promise<void> {
+    const row = this.page.locator(".action-widget .monaco-list-row", { hasText: title }).first();
+    await until(`the action ${title}`, async () => {
+      await this.press("Control+.");
+      return row.waitFor({ timeout: ASK_AGAIN }).then(() => true, () => false);
+    });
+    await row.click();
   }
 
   /** Wait until this is the ghost text, lines joined by newlines. */
