@@ -31,13 +31,14 @@ from diffusion.api import (
 )
 from diffusion.cache_pool import CachePool
 from diffusion.chat import Begun, ChatModel
+from diffusion.copying import Copies
 from diffusion.denoise import Rules
-from diffusion.infill import Outcome
 from diffusion.layouts import Prompt
 from diffusion.model import ResidentModel
 from diffusion.model_files import is_lack_of_memory
 from diffusion.opening import Desk, Tally, Task
 from diffusion.profiles import ModelProfile, chat_profiles, load_profile
+from diffusion.ranking import Outcome
 from diffusion.stopping import Cancelled, Limits
 from diffusion.vocabulary import Vocabulary, normalise
 
@@ -139,7 +140,7 @@ class ResidentEngine:
         task = self._task(request, prompt)
         events: Iterator[infill.Draft | Outcome] = infill.fill(task, desk, limits)
         if request.decoding == "left-to-right":
-            events = left_to_right.fill(task, self._profile.tokens["eof"], desk, limits)
+            events = left_to_right.fill(task, desk, limits)
         return Begun(events=events, text=lambda ids: self._text(request, prompt, ids))
 
     def _task(self, request: FillRequest, prompt: Prompt) -> Task:
@@ -160,8 +161,16 @@ class ResidentEngine:
             seed=request.seed,
             hints=tuple(hints),
             known=hints,
+            drafted=self._profile.sampler.drafted,
+            copies=self._copies(request, prompt),
             length=None if request.length_of is None else len(self._ids(prompt, request.length_of)),
         )
+
+    def _copies(self, request: FillRequest, prompt: Prompt) -> Copies | None:
+        if not self._profile.copying:
+            return None
+        after = () if request.decoding == "left-to-right" else prompt.after
+        return Copies(prompt.before, after, self._profile.copying)
 
     def _ids(self, prompt: Prompt, middle: str) -> tuple[int, ...]:
         """The ids of a middle at this place, with what the prompt holds back in front."""

@@ -25,8 +25,9 @@ from diffusion import opening
 from diffusion.api import Finish
 from diffusion.canvas import Canvas, closed_canvas
 from diffusion.denoise import Step, denoise
+from diffusion.left_to_right import line
 from diffusion.opening import Desk, Hint, Opened, Task
-from diffusion.ranking import SCORED_PINS, Middle, read
+from diffusion.ranking import SCORED_PINS, Middle, Outcome, read
 from diffusion.stopping import Limits
 
 FIRST_DRAFTS = 2
@@ -52,17 +53,6 @@ class Draft:
     ids: tuple[int, ...]
     canvas: Canvas
     slot: tuple[int, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """The end of a fill: middles, best first, and why it ended. For evaluation: the `first` that the decoder alone
-    would have said, and the best `uncorrected` one (None: the same as the best)."""
-
-    middles: tuple[Middle, ...]
-    finish: Finish
-    first: Middle | None = None
-    uncorrected: Middle | None = None
 
 
 def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Draft | Outcome]:
@@ -94,6 +84,10 @@ def _part(task: Task, part: int, before: Middle) -> Task:
 
 def _one_canvas(task: Task, before: Middle, desk: Desk, limits: Limits) -> Generator[Draft, None, Outcome]:
     """Steps 1 to 3 on one canvas. Returns the middles with `before` in front of each."""
+    if task.drafted and task.one_line and not before.ids:
+        drafted = line(task, desk, limits, task.width - 1)
+        if drafted.ids and drafted.finish == "stop" and drafted.ids not in task.hints:
+            task = replace(task, hints=(*task.hints, drafted.ids))
     begun = time.monotonic()
     opened = opening.opened(task, desk)
     desk.tally.forwards += 1
@@ -170,7 +164,7 @@ def _scored(written: Sequence[Written], task: Task, before: Middle, opened: Open
     """Step 3: the middles, best first, each text once, with the score of the first that has it."""
     distinct = list({one.ids: one for one in reversed(written)}.values())[::-1]
     pins = task.prompt.pins[:SCORED_PINS]
-    reads = read(desk.model, desk.cache, [one.ids for one in distinct], pins, task.rules)
+    reads = read(desk.model, desk.cache, [one.ids for one in distinct], pins, task.rules, task.copies, before.ids)
     desk.tally.encodes += 1
     middles = [
         Middle(

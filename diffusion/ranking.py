@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from diffusion.api import Finish
+from diffusion.copying import Copies
 from diffusion.denoise import ROWS_AT_ONCE, Rules
 from diffusion.kv_cache import KeyValueCache
 from diffusion.model import ResidentModel
@@ -80,6 +82,17 @@ class Read:
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The end of a fill: middles, best first, and why it ended. For evaluation: the `first` that the decoder alone
+    would have said, and the best `uncorrected` one (None: the same as the best)."""
+
+    middles: tuple[Middle, ...]
+    finish: Finish
+    first: Middle | None = None
+    uncorrected: Middle | None = None
+
+
 def features(middles: Sequence[Middle]) -> list[tuple[float, ...]]:
     """Per middle the numbers that its confidence is computed from, in nats unless said otherwise: the decoder's and the
     encoder's log probability, that of the least likely id, that of the suffix head, the log of its share among all by
@@ -115,8 +128,11 @@ def read(
     middles: Sequence[tuple[int, ...]],
     pins: tuple[int, ...],
     rules: Rules,
+    copies: Copies | None = None,
+    behind: tuple[int, ...] = (),
 ) -> list[Read]:
-    """One encoder call over all `middles` and the suffix head `pins` behind each. Expected is what the rules allow."""
+    """One encoder call over all `middles` and the suffix head `pins` behind each. Expected is what the rules allow.
+    `copies` from the text up to the cursor are mixed in; `behind`: the ids between the cursor and the middles."""
     rows = [(*middle, *pins) for middle in middles]
     longest = max(map(len, rows))
     if longest == 0:
@@ -141,6 +157,11 @@ def read(
     gained: list[float] = torch.cat(log_p).double().cpu().tolist()
     expected: list[int] = torch.cat(best).tolist()
     expected_log_p: list[float] = torch.cat(best_log_p).double().cpu().tolist()
+    if copies is not None:
+        before = [(row[:place], token) for row in rows for place, token in enumerate(row)]
+        gained = [
+            copies.mixed((*behind, *ids), token, log_p) for (ids, token), log_p in zip(before, gained, strict=True)
+        ]
     found, start = [], 0
     for middle, row in zip(middles, rows, strict=True):
         ours, end = slice(start, start + len(middle)), start + len(row)

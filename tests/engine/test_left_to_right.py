@@ -15,6 +15,7 @@ from diffusion.left_to_right import MAX_IDS
 from diffusion.profiles import FEATURES, Calibration
 
 from .conftest import Tiny
+from .test_copying import naive
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +46,12 @@ def greedy(tiny: Tiny, asked: FillRequest) -> tuple[str, float, bool]:
         with torch.no_grad():
             hidden = tiny.library.model.encoder.language_model(input_ids=torch.tensor([ids])).last_hidden_state
             log_p = tiny.model.logits(hidden[0, -1]).log_softmax(-1)
+        weights = tiny.profile.copying
+        copied, agree = naive([prompt.before], (*prompt.before, *written), len(weights) - 1)
+        p = (1 - weights[agree]) * log_p.exp()
+        for token, share in copied.items():
+            p[token] += weights[agree] * share
+        log_p = p.log()
         first = prompt.starts_line and not written
         may = [
             token
