@@ -14,7 +14,7 @@ from itertools import chain, repeat
 
 import torch
 
-from diffusion import infill, layouts, left_to_right, model, native_memory, ranking
+from diffusion import blocks, infill, layouts, left_to_right, model, native_memory, ranking
 from diffusion.api import (
     Candidate,
     Cell,
@@ -150,7 +150,7 @@ class ResidentEngine:
         hints = self._hints(request, prompt, width)
         return Task(
             prompt=prompt,
-            rules=Rules.banning(banned, self._special | ~self._newline if prompt.starts_line else banned),
+            rules=Rules.banning(banned, self._no_start(request) if prompt.starts_line else banned),
             width=width,
             one_line=one_line,
             newline=self._newline,
@@ -163,8 +163,32 @@ class ResidentEngine:
             known=hints,
             drafted=self._profile.sampler.drafted,
             copies=self._copies(request, prompt),
+            whole=self._whole(request, prompt) if one_line else Task.whole,
             length=None if request.length_of is None else len(self._ids(prompt, request.length_of)),
         )
+
+    def _no_start(self, request: FillRequest) -> torch.Tensor:
+        """(V,) bool: ids that no line at this place begins with."""
+        blanks = blocks.indentations(normalise(request.prefix), normalise(request.suffix), request.language)
+        if blanks is None:
+            return self._special | ~self._newline
+        starts = [self._vocabulary.encode_line(f"\n{indent}x")[0] for indent in blanks]
+        banned = torch.ones_like(self._newline)
+        banned[starts] = False
+        if request.mode == "block":
+            banned[self._vocabulary.encode_line("\n")[0]] = False
+        return banned
+
+    def _whole(self, request: FillRequest, prompt: Prompt) -> Callable[[tuple[int, ...]], bool]:
+        prefix, suffix = normalise(request.prefix), normalise(request.suffix)
+        line = prefix.rfind("\n") + 1
+        typed = "" if prompt.held_back else prefix[line:]
+
+        def whole(ids: tuple[int, ...]) -> bool:
+            text = self._vocabulary.decode(ids)
+            return blocks.whole(typed + text.removeprefix("\n"), prefix[:line], suffix, request.language)
+
+        return whole
 
     def _copies(self, request: FillRequest, prompt: Prompt) -> Copies | None:
         if not self._profile.copying:

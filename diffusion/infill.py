@@ -177,10 +177,11 @@ def _scored(written: Sequence[Written], task: Task, before: Middle, opened: Open
             least=min((before.least, *found.log_p)),
             misfits=found.misfits,
             known=task.known.get(one.ids, 0.0),
+            whole=task.whole(before.ids + one.ids),
         )
         for one, found in zip(distinct, reads, strict=True)
     ]
-    return sorted(middles, key=lambda middle: -middle.score)
+    return sorted(middles, key=lambda middle: (not middle.whole, -middle.score))
 
 
 def _denoised(

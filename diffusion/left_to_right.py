@@ -88,6 +88,9 @@ def _next(task: Task, desk: Desk, logits: Tensor, ids: tuple[int, ...]) -> tuple
     ending[desk.profile.tokens["eof"]] = True
     rule = task.rules.elsewhere if ids else task.rules.at_first
     token = int((log_p + torch.where(ending, 0.0, rule)).argmax())
+    if ending[token] and not task.whole(ids):
+        ending = torch.zeros_like(ending)
+        token = int((log_p + rule).argmax())
     return token, float(log_p[token]), bool(ending[token])
 
 

@@ -36,8 +36,9 @@ MISFIT = 2.0
 class Middle:
     """A candidate. `ended`: the model set its end. Scores are summed log probabilities in nats: of its length, of its
     ids by the decoder as they were accepted, of its ids and of the suffix head by the encoder; `least` is the encoder's
-    of the least likely id. `known`: how likely it is to be right as far as that was known before, from 0 to 1.
-    `misfits`: positions in its canvas with an id that the encoder finds much less likely than the one named."""
+    of the least likely id. `known`: how likely it is to be right as far as that was known before, from 0 to 1. `whole`:
+    its line can end with it, as far as the lines around it tell. `misfits`: positions in its canvas with an id that the
+    encoder finds much less likely than the one named."""
 
     ids: tuple[int, ...] = ()
     ended: bool = False
@@ -47,6 +48,7 @@ class Middle:
     suffix_score: float = 0.0
     least: float = 0.0
     known: float = 0.0
+    whole: bool = True
     misfits: Mapping[int, int] = field(default_factory=dict)
 
     @property
