@@ -64,7 +64,8 @@ def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Draft | Outcome]:
         encoded = desk.model.encode(encoder, desk.cache)
         desk.tally.encodes += bool(encoded)
         desk.tally.encoded += encoded
-        desk.tally.cached += len(encoder) - encoded
+        if part == 0:  # what later parts find there is of this fill itself
+            desk.tally.cached += len(encoder) - encoded
         last = yield from _one_canvas(_part(task, part, best), best, desk, limits)
         best = last.middles[0]
         if best.ended or last.finish == "deadline":

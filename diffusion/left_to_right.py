@@ -38,6 +38,14 @@ class Line:
 
 def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Outcome]:
     """Yield one Outcome, whose decoder score is the line's. Raises Cancelled between calls."""
+    if limits.late():
+        yield Outcome(middles=(Middle(),), finish="deadline")
+        return
+    encoder, tally = task.prompt.encoder, desk.tally
+    encoded = desk.model.encode(encoder, desk.cache)
+    tally.encodes += bool(encoded)
+    tally.encoded += encoded
+    tally.cached += len(encoder) - encoded
     found = line(task, desk, limits, MAX_IDS)
     middle = Middle(ids=found.ids, ended=found.finish == "stop", decoder_score=found.log_p)
     yield Outcome(middles=(middle,), finish=found.finish)
@@ -45,16 +53,9 @@ def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Outcome]:
 
 @torch.inference_mode()
 def line(task: Task, desk: Desk, limits: Limits, most: int) -> Line:
-    """The likeliest id after the other, `most` at most, up to the end of the line or the file. The cache ends up with
-    the prompt. Raises Cancelled between calls."""
-    model, tally = desk.model, desk.tally
-    if limits.late():
-        return Line(ids=(), log_p=0.0, finish="deadline")
-    encoded = model.encode(task.prompt.encoder, desk.cache)
-    tally.encodes += bool(encoded)
-    tally.encoded += encoded
-    tally.cached += len(task.prompt.encoder) - encoded
-    ahead = desk.cache.last_hidden
+    """The likeliest id after the other, `most` at most, up to the end of the line or the file. The cache holds the
+    prompt, before and afterwards. Raises Cancelled between calls."""
+    model, ahead = desk.model, desk.cache.last_hidden
     assert ahead is not None
     ids: tuple[int, ...] = ()
     score = 0.0
@@ -63,7 +64,7 @@ def line(task: Task, desk: Desk, limits: Limits, most: int) -> Line:
         tried = (*ids, *guessed)
         hidden = ahead
         if tried:
-            tally.encodes += 1
+            desk.tally.encodes += 1
             hidden = torch.cat((ahead, model.continuations(model.tensor([tried]), desk.cache)[0]))
         for row in model.logits(hidden[len(ids) :]):
             token, log_p, ends = _next(task, desk, row, ids)
