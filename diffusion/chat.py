@@ -14,6 +14,7 @@ from diffusion.chat_layout import ChatPrompt
 from diffusion.model import ResidentModel
 from diffusion.opening import Desk
 from diffusion.profiles import ModelProfile
+from diffusion.ranking import Outcome
 from diffusion.span_rules import Alphabet
 from diffusion.spans import SpanTask, encode
 from diffusion.stopping import Limits
@@ -39,7 +40,7 @@ Answer = tuple[str, int]
 class Begun:
     """A fill or an edit under way. `text`: what the ids of a middle say, None where they say nothing that fits."""
 
-    events: Iterator[infill.Draft | infill.Outcome]
+    events: Iterator[infill.Draft | Outcome]
     text: Callable[[tuple[int, ...]], Answer | None]
 
 

@@ -9,9 +9,9 @@ import math
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from diffusion.infill import Draft, Outcome
+from diffusion.infill import Draft
 from diffusion.lengths import surest
-from diffusion.ranking import Middle
+from diffusion.ranking import Middle, Outcome
 from diffusion.spans import POSITIONS, Place, still_open
 from diffusion.uniform import SpanStep, restored
 

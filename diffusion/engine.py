@@ -14,7 +14,7 @@ from itertools import chain, repeat
 
 import torch
 
-from diffusion import infill, layouts, left_to_right, model, native_memory, ranking
+from diffusion import blocks, infill, layouts, left_to_right, model, native_memory, ranking
 from diffusion.api import (
     Candidate,
     Cell,
@@ -31,13 +31,14 @@ from diffusion.api import (
 )
 from diffusion.cache_pool import CachePool
 from diffusion.chat import Begun, ChatModel
+from diffusion.copying import Copies
 from diffusion.denoise import Rules
-from diffusion.infill import Outcome
 from diffusion.layouts import Prompt
 from diffusion.model import ResidentModel
 from diffusion.model_files import is_lack_of_memory
 from diffusion.opening import Desk, Tally, Task
 from diffusion.profiles import ModelProfile, chat_profiles, load_profile
+from diffusion.ranking import Outcome
 from diffusion.stopping import Cancelled, Limits
 from diffusion.vocabulary import Vocabulary, normalise
 
@@ -139,7 +140,7 @@ class ResidentEngine:
         task = self._task(request, prompt)
         events: Iterator[infill.Draft | Outcome] = infill.fill(task, desk, limits)
         if request.decoding == "left-to-right":
-            events = left_to_right.fill(task, self._profile.tokens["eof"], desk, limits)
+            events = left_to_right.fill(task, desk, limits)
         return Begun(events=events, text=lambda ids: self._text(request, prompt, ids))
 
     def _task(self, request: FillRequest, prompt: Prompt) -> Task:
@@ -149,7 +150,7 @@ class ResidentEngine:
         hints = self._hints(request, prompt, width)
         return Task(
             prompt=prompt,
-            rules=Rules.banning(banned, self._special | ~self._newline if prompt.starts_line else banned),
+            rules=Rules.banning(banned, self._no_start(request) if prompt.starts_line else banned),
             width=width,
             one_line=one_line,
             newline=self._newline,
@@ -160,8 +161,40 @@ class ResidentEngine:
             seed=request.seed,
             hints=tuple(hints),
             known=hints,
+            drafted=self._profile.sampler.drafted,
+            copies=self._copies(request, prompt),
+            whole=self._whole(request, prompt) if one_line else Task.whole,
             length=None if request.length_of is None else len(self._ids(prompt, request.length_of)),
         )
+
+    def _no_start(self, request: FillRequest) -> torch.Tensor:
+        """(V,) bool: ids that no line at this place begins with."""
+        blanks = blocks.indentations(normalise(request.prefix), normalise(request.suffix), request.language)
+        if blanks is None:
+            return self._special | ~self._newline
+        starts = [self._vocabulary.encode_line(f"\n{indent}x")[0] for indent in blanks]
+        banned = torch.ones_like(self._newline)
+        banned[starts] = False
+        if request.mode == "block":
+            banned[self._vocabulary.encode_line("\n")[0]] = False
+        return banned
+
+    def _whole(self, request: FillRequest, prompt: Prompt) -> Callable[[tuple[int, ...]], bool]:
+        prefix, suffix = normalise(request.prefix), normalise(request.suffix)
+        line = prefix.rfind("\n") + 1
+        typed = "" if prompt.held_back else prefix[line:]
+
+        def whole(ids: tuple[int, ...]) -> bool:
+            text = self._vocabulary.decode(ids)
+            return blocks.whole(typed + text.removeprefix("\n"), prefix[:line], suffix, request.language)
+
+        return whole
+
+    def _copies(self, request: FillRequest, prompt: Prompt) -> Copies | None:
+        if not self._profile.copying:
+            return None
+        after = () if request.decoding == "left-to-right" else prompt.after
+        return Copies(prompt.before, after, self._profile.copying)
 
     def _ids(self, prompt: Prompt, middle: str) -> tuple[int, ...]:
         """The ids of a middle at this place, with what the prompt holds back in front."""

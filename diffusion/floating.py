@@ -20,9 +20,9 @@ from dataclasses import dataclass, replace
 from diffusion.alignment import Alignment, align
 from diffusion.api import Finish
 from diffusion.clamping import around, clamped
-from diffusion.infill import Draft, Outcome
+from diffusion.infill import Draft
 from diffusion.opening import Desk
-from diffusion.ranking import Middle
+from diffusion.ranking import Middle, Outcome
 from diffusion.spans import POSITIONS, Place, SpanTask, encode, still_open
 from diffusion.stopping import Limits
 from diffusion.uniform import SpanStep

@@ -25,8 +25,9 @@ from diffusion import opening
 from diffusion.api import Finish
 from diffusion.canvas import Canvas, closed_canvas
 from diffusion.denoise import Step, denoise
+from diffusion.left_to_right import line
 from diffusion.opening import Desk, Hint, Opened, Task
-from diffusion.ranking import SCORED_PINS, Middle, read
+from diffusion.ranking import SCORED_PINS, Middle, Outcome, read
 from diffusion.stopping import Limits
 
 FIRST_DRAFTS = 2
@@ -54,17 +55,6 @@ class Draft:
     slot: tuple[int, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """The end of a fill: middles, best first, and why it ended. For evaluation: the `first` that the decoder alone
-    would have said, and the best `uncorrected` one (None: the same as the best)."""
-
-    middles: tuple[Middle, ...]
-    finish: Finish
-    first: Middle | None = None
-    uncorrected: Middle | None = None
-
-
 def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Draft | Outcome]:
     """Yield a Draft per decoder call, then one Outcome. Raises Cancelled between steps when nobody waits any more."""
     best = Middle()
@@ -74,7 +64,8 @@ def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Draft | Outcome]:
         encoded = desk.model.encode(encoder, desk.cache)
         desk.tally.encodes += bool(encoded)
         desk.tally.encoded += encoded
-        desk.tally.cached += len(encoder) - encoded
+        if part == 0:  # what later parts find there is of this fill itself
+            desk.tally.cached += len(encoder) - encoded
         last = yield from _one_canvas(_part(task, part, best), best, desk, limits)
         best = last.middles[0]
         if best.ended or last.finish == "deadline":
@@ -94,6 +85,10 @@ def _part(task: Task, part: int, before: Middle) -> Task:
 
 def _one_canvas(task: Task, before: Middle, desk: Desk, limits: Limits) -> Generator[Draft, None, Outcome]:
     """Steps 1 to 3 on one canvas. Returns the middles with `before` in front of each."""
+    if task.drafted and task.one_line and not before.ids:
+        drafted = line(task, desk, limits, task.width - 1)
+        if drafted.ids and drafted.finish == "stop" and drafted.ids not in task.hints:
+            task = replace(task, hints=(*task.hints, drafted.ids))
     begun = time.monotonic()
     opened = opening.opened(task, desk)
     desk.tally.forwards += 1
@@ -170,7 +165,7 @@ def _scored(written: Sequence[Written], task: Task, before: Middle, opened: Open
     """Step 3: the middles, best first, each text once, with the score of the first that has it."""
     distinct = list({one.ids: one for one in reversed(written)}.values())[::-1]
     pins = task.prompt.pins[:SCORED_PINS]
-    reads = read(desk.model, desk.cache, [one.ids for one in distinct], pins, task.rules)
+    reads = read(desk.model, desk.cache, [one.ids for one in distinct], pins, task.rules, task.copies, before.ids)
     desk.tally.encodes += 1
     middles = [
         Middle(
@@ -183,10 +178,11 @@ def _scored(written: Sequence[Written], task: Task, before: Middle, opened: Open
             least=min((before.least, *found.log_p)),
             misfits=found.misfits,
             known=task.known.get(one.ids, 0.0),
+            whole=task.whole(before.ids + one.ids),
         )
         for one, found in zip(distinct, reads, strict=True)
     ]
-    return sorted(middles, key=lambda middle: -middle.score)
+    return sorted(middles, key=lambda middle: (not middle.whole, -middle.score))
 
 
 def _denoised(

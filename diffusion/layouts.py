@@ -24,11 +24,14 @@ SUFFIX_CHARS = 800
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """A request in ids. `held_back`: blanks before the cursor and the newline before them; the middle rewrites them."""
+    """A request in ids. `held_back`: blanks before the cursor and the newline before them; the middle rewrites
+    them. `before` and `after`: all of the prefix without that, and of the suffix, that the request brings."""
 
     encoder: tuple[int, ...]
     pins: tuple[int, ...]
     held_back: str
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
 
     @property
     def cut(self) -> int:
@@ -56,11 +59,13 @@ def native(request: FillRequest, vocabulary: Vocabulary, profile: ModelProfile) 
     texts = [text for item in request.context if (text := normalise(item.text)).rstrip() not in visible]
     context = vocabulary.encode(context_text(request.path, texts)) if request.path or texts else []
     head = encoder_head(profile, request.language, context, at_file_start=first == 0)
-    ids = [token for line in _lines(window) for token in vocabulary.encode_line(line)]
+    ids = _ids(_lines(window), vocabulary)
     return Prompt(
         encoder=(*head, *_last(ids, layout.encoder - len(head))),
         pins=suffix_head(suffix, vocabulary, profile),
         held_back=held_back,
+        before=tuple(_ids(lines, vocabulary)),
+        after=tuple(_ids(_lines(suffix), vocabulary)),
     )
 
 
@@ -108,6 +113,10 @@ def _held_back(prefix: str) -> str:
 def _lines(text: str) -> list[str]:
     """Lines with the newline at their start, as the tokenizer has them: no token spans these borders."""
     return re.findall(r"\A[^\n]+|\n[^\n]*", text)
+
+
+def _ids(lines: Iterable[str], vocabulary: Vocabulary) -> list[int]:
+    return [token for line in lines for token in vocabulary.encode_line(line)]
 
 
 def _last(ids: list[int], count: int) -> list[int]:

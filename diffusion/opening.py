@@ -6,7 +6,7 @@ Also what every step works on: the task, and the desk with model and cache. Know
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from diffusion.canvas import Canvas, closed_canvas, open_canvas
+from diffusion.copying import Copies
 from diffusion.denoise import Rules
 from diffusion.kv_cache import KeyValueCache
 from diffusion.layouts import Prompt
@@ -31,7 +32,9 @@ author is still in the middle of a word."""
 class Task:
     """What to fill, in ids. `one_line`: a newline ends the middle. `candidates`: so many at least. `hints`: middles
     that may be right, none empty nor as long as the slot. `known`: how likely some of them are to be right, from 0 to
-    1, as far as that is known before the model looks at them. `length`: the true length, if it is known."""
+    1, as far as that is known before the model looks at them. `length`: the true length, if it is known. `copies` from
+    the text around the cursor, where the profile wants them. `drafted`: a line written left to right is a hint, too.
+    `whole`: can the line end with this middle?"""
 
     prompt: Prompt
     rules: Rules
@@ -46,6 +49,9 @@ class Task:
     hints: tuple[tuple[int, ...], ...] = ()
     known: Mapping[tuple[int, ...], float] = field(default_factory=dict)
     length: int | None = None
+    copies: Copies | None = None
+    drafted: bool = False
+    whole: Callable[[tuple[int, ...]], bool] = lambda _: True
 
 
 @dataclass(kw_only=True)

@@ -45,7 +45,7 @@ class Sampler:
     """Defaults of the denoising loop. `entropy_bound` in nats; `temperature` at the first and at the last step;
     `lengths` are tried at most, and no more than hold `length_mass` of the probability. Canvases that fall `margin`
     nats behind the best one are given up. `corrections`: so many times at most a model with the native layout takes
-    back what does not fit (infill.py)."""
+    back what does not fit (infill.py). `drafted`: a line that the encoder writes left to right is a candidate, too."""
 
     noise: Literal["absorbing", "uniform"]
     self_conditioning: Literal["none", "zero_at_pins", "one_hot_at_pins"]
@@ -56,6 +56,7 @@ class Sampler:
     length_mass: float
     margin: float = 8.0
     corrections: int = 0
+    drafted: bool = False
 
 
 FEATURES = 7
@@ -109,7 +110,7 @@ class ModelProfile:
     never text. `weights` is a folder; `repository` is where they can be had on the hub, "" if nowhere. `aliases` are
     other names. `cache_mb` is the memory for keys and values of all document windows. Without `quantisation` the
     weights are loaded as they are. With `chat` the layout is that of a chat model, else the native one. `architecture`
-    is text_config where weights are not at hand yet."""
+    is text_config where weights are not at hand yet. `copying`: the weights of copies (copying.py), none if empty."""
 
     name: str
     title: str
@@ -123,6 +124,7 @@ class ModelProfile:
     tokens: dict[str, int]
     languages: dict[str, int]
     specials: int
+    copying: tuple[float, ...] = ()
     calibration: Calibration | None = field(default=None)
     chat: Chat | None = None
     architecture: dict[str, Any] = field(default_factory=dict)
@@ -217,6 +219,7 @@ def parse_profile(path: Path) -> ModelProfile:
             tokens=dict(data["tokens"]),
             languages=languages,
             specials=chat.first_text if chat else last_special + 1,
+            copying=_weights(data.get("copying", {})),
             calibration=Calibration(**_tuples(data["calibration"])) if "calibration" in data else None,
             chat=chat,
             architecture=dict(data.get("architecture", {})),
@@ -232,6 +235,14 @@ def _weights_folder(text: str, profile_path: Path) -> Path:
     if scheme in ("package", "models"):
         return (_PACKAGE if scheme == "package" else models_folder()) / rest
     return (profile_path.parent / Path(text).expanduser()).resolve()
+
+
+def _weights(copying: dict[str, Any]) -> tuple[float, ...]:
+    """The weights of [copying], which has nothing else. Raises ValueError."""
+    weights = tuple(float(weight) for weight in copying.get("weights", ()))
+    if not all(0 <= weight < 1 for weight in weights):
+        raise ValueError("[copying] has weights that are not between 0 and 1")
+    return weights
 
 
 def _tuples(table: dict[str, Any]) -> dict[str, Any]:

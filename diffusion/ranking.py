@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
+from diffusion.api import Finish
+from diffusion.copying import Copies
 from diffusion.denoise import ROWS_AT_ONCE, Rules
 from diffusion.kv_cache import KeyValueCache
 from diffusion.model import ResidentModel
@@ -34,8 +36,9 @@ MISFIT = 2.0
 class Middle:
     """A candidate. `ended`: the model set its end. Scores are summed log probabilities in nats: of its length, of its
     ids by the decoder as they were accepted, of its ids and of the suffix head by the encoder; `least` is the encoder's
-    of the least likely id. `known`: how likely it is to be right as far as that was known before, from 0 to 1.
-    `misfits`: positions in its canvas with an id that the encoder finds much less likely than the one named."""
+    of the least likely id. `known`: how likely it is to be right as far as that was known before, from 0 to 1. `whole`:
+    its line can end with it, as far as the lines around it tell. `misfits`: positions in its canvas with an id that the
+    encoder finds much less likely than the one named."""
 
     ids: tuple[int, ...] = ()
     ended: bool = False
@@ -45,6 +48,7 @@ class Middle:
     suffix_score: float = 0.0
     least: float = 0.0
     known: float = 0.0
+    whole: bool = True
     misfits: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -78,6 +82,17 @@ class Read:
             )
             if best - log_p > MISFIT
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The end of a fill: middles, best first, and why it ended. For evaluation: the `first` that the decoder alone
+    would have said, and the best `uncorrected` one (None: the same as the best)."""
+
+    middles: tuple[Middle, ...]
+    finish: Finish
+    first: Middle | None = None
+    uncorrected: Middle | None = None
 
 
 def features(middles: Sequence[Middle]) -> list[tuple[float, ...]]:
@@ -115,8 +130,11 @@ def read(
     middles: Sequence[tuple[int, ...]],
     pins: tuple[int, ...],
     rules: Rules,
+    copies: Copies | None = None,
+    behind: tuple[int, ...] = (),
 ) -> list[Read]:
-    """One encoder call over all `middles` and the suffix head `pins` behind each. Expected is what the rules allow."""
+    """One encoder call over all `middles` and the suffix head `pins` behind each. Expected is what the rules allow.
+    `copies` from the text up to the cursor are mixed in; `behind`: the ids between the cursor and the middles."""
     rows = [(*middle, *pins) for middle in middles]
     longest = max(map(len, rows))
     if longest == 0:
@@ -141,6 +159,11 @@ def read(
     gained: list[float] = torch.cat(log_p).double().cpu().tolist()
     expected: list[int] = torch.cat(best).tolist()
     expected_log_p: list[float] = torch.cat(best_log_p).double().cpu().tolist()
+    if copies is not None:
+        before = [(row[:place], token) for row in rows for place, token in enumerate(row)]
+        gained = [
+            copies.mixed((*behind, *ids), token, log_p) for (ids, token), log_p in zip(before, gained, strict=True)
+        ]
     found, start = [], 0
     for middle, row in zip(middles, rows, strict=True):
         ours, end = slice(start, start + len(middle)), start + len(row)

@@ -29,9 +29,9 @@ from torch.nn import functional as F
 from diffusion import infill, layouts, model, opening, ranking
 from diffusion.api import EngineError, FillRequest, parse_request
 from diffusion.engine import ResidentEngine
-from diffusion.infill import Outcome
 from diffusion.opening import Desk, Tally, Task
 from diffusion.profiles import Calibration, load_profile, profile_file
+from diffusion.ranking import Outcome
 from diffusion.stopping import Limits
 from diffusion.training import reliability
 from diffusion.training.trainer import use_threads

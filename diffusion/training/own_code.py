@@ -72,7 +72,7 @@ def write_profile(name: str, source: Path) -> Path:
     `source`. Returns its path. Raises EngineError where it cannot be written."""
     text = (Path(str(resources.files("diffusion"))) / "profiles" / "embedded.toml").read_text(encoding="utf-8")
     for key, value in (("name", name), ("title", f"midfill embedded, trained on {name}"), ("weights", str(source))):
-        text = re.sub(rf"^{key} = .*$", lambda _, k=key, v=value: f"{k} = {json.dumps(v)}", text, flags=re.M)  # type: ignore[misc]
+        text = re.sub(rf"^{key} = .*$", lambda _, k=key, v=value: f"{k} = {json.dumps(v)}", text, count=1, flags=re.M)  # type: ignore[misc]
     text = re.sub(r"^\[calibration\]\n(?:(?!\[).*\n?)*", "", text, flags=re.M)  # it was fitted for other weights
     path = platformdirs.user_config_path(DISTRIBUTION) / "profiles" / f"{name}.toml"
     try:

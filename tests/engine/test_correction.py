@@ -9,9 +9,8 @@ import pytest
 from diffusion import infill, layouts, opening, ranking
 from diffusion.api import FillRequest, Result
 from diffusion.engine import ResidentEngine
-from diffusion.infill import Outcome
 from diffusion.opening import Desk, Tally, Task
-from diffusion.ranking import Read
+from diffusion.ranking import Outcome, Read
 from diffusion.stopping import Cancelled, Limits
 
 from .conftest import Tiny
@@ -25,7 +24,8 @@ def prepared(tiny: Tiny, prefix: str, corrections: int = 1) -> tuple[Task, Desk]
     )
     prompt = layouts.native(asked, tiny.vocabulary, tiny.profile)
     desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=tiny.profile, tally=Tally())
-    return ResidentEngine(tiny.profile, tiny.vocabulary, tiny.model)._task(asked, prompt), desk
+    task = ResidentEngine(tiny.profile, tiny.vocabulary, tiny.model)._task(asked, prompt)
+    return replace(task, drafted=False), desk  # a good draft would end the fill before there is anything to correct
 
 
 def outcome(tiny: Tiny, prefix: str, corrections: int) -> tuple[Outcome, Tally]:

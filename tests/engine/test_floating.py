@@ -13,9 +13,10 @@ from diffusion import floating
 from diffusion.api import FillRequest
 from diffusion.chat_layout import fill_prompt
 from diffusion.clamping import BEST_LENGTHS
-from diffusion.infill import Draft, Outcome
+from diffusion.infill import Draft
 from diffusion.opening import Desk, Tally
 from diffusion.profiles import ModelProfile
+from diffusion.ranking import Outcome
 from diffusion.span_rules import Alphabet
 from diffusion.spans import POSITIONS, SpanTask, encode
 from diffusion.stopping import Cancelled, Limits

@@ -8,13 +8,14 @@ from dataclasses import replace
 import pytest
 import torch
 
-from diffusion import layouts
+from diffusion import blocks, layouts
 from diffusion.api import Candidate, FillRequest, Result
 from diffusion.engine import ResidentEngine
 from diffusion.left_to_right import MAX_IDS
 from diffusion.profiles import FEATURES, Calibration
 
 from .conftest import Tiny
+from .test_copying import naive
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +42,24 @@ def greedy(tiny: Tiny, asked: FillRequest) -> tuple[str, float, bool]:
     prompt = layouts.native(asked, tiny.vocabulary, tiny.profile)
     ids, newlines, score = list(prompt.encoder), tiny.vocabulary.newline_ids, 0.0
     written: list[int] = []
+    blanks = blocks.indentations(asked.prefix, asked.suffix, asked.language)
+    starts = {tiny.vocabulary.encode_line(f"\n{indent}x")[0] for indent in blanks} if blanks else newlines
     while len(written) < MAX_IDS:
         with torch.no_grad():
             hidden = tiny.library.model.encoder.language_model(input_ids=torch.tensor([ids])).last_hidden_state
             log_p = tiny.model.logits(hidden[0, -1]).log_softmax(-1)
+        weights = tiny.profile.copying
+        copied, agree = naive([prompt.before], (*prompt.before, *written), len(weights) - 1)
+        p = (1 - weights[agree]) * log_p.exp()
+        for token, share in copied.items():
+            p[token] += weights[agree] * share
+        log_p = p.log()
         first = prompt.starts_line and not written
         may = [
             token
             for token in range(len(tiny.vocabulary))
             if token == tiny.profile.tokens["eof"]
-            or (token >= tiny.profile.specials and (token in newlines if first else True))
+            or (token >= tiny.profile.specials and (token in starts if first else True))
         ]
         token = max(may, key=lambda one: float(log_p[one]))
         score += float(log_p[token])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -12,11 +13,12 @@ from diffusion.api import FillRequest, Result
 from diffusion.canvas import closed_canvas
 from diffusion.denoise import Rules, denoise
 from diffusion.engine import STARTS, ResidentEngine
-from diffusion.infill import Outcome
 from diffusion.opening import Desk, Tally, Task
+from diffusion.ranking import Outcome
 from diffusion.stopping import Limits
 
 from .conftest import Tiny
+from .test_copying import naive
 
 
 @pytest.fixture(scope="module")
@@ -91,12 +93,16 @@ def test_a_literal_has_the_scores_of_a_naive_loop(engine: ResidentEngine, tiny: 
     task, desk = prepared(engine, tiny, request(n=3, starts=("12",)))
     (found,) = (middle for middle in outcome(task, desk).middles if middle.ids == task.hints[0])
     cache, total = tiny.model.new_cache(), []
-    ids = list(task.prompt.encoder)
+    ids, written = list(task.prompt.encoder), list[int]()
+    prompt, weights = task.prompt, tiny.profile.copying
     for token in (*task.hints[0], *task.prompt.pins[: ranking.SCORED_PINS]):
         tiny.model.encode(ids, cache)
         assert cache.last_hidden is not None
-        total.append(float(tiny.model.logits(cache.last_hidden)[0].log_softmax(-1)[token]))
+        own = float(tiny.model.logits(cache.last_hidden)[0].log_softmax(-1)[token].exp())
+        copied, agree = naive([prompt.before, prompt.after], (*prompt.before, *written), len(weights) - 1)
+        total.append(math.log((1 - weights[agree]) * own + weights[agree] * copied.get(token, 0.0)))
         ids.append(token)
+        written.append(token)
     assert found.encoder_score == pytest.approx(sum(total[:2]), abs=1e-3)
     assert found.suffix_score == pytest.approx(sum(total[2:]), abs=1e-3)
 

@@ -171,7 +171,10 @@ def test_exact_match_counts_what_a_user_would_see(tiny: Tiny, corpus: Path) -> N
     engine = ResidentEngine(tiny.profile, tiny.vocabulary, tiny.model)
     cuts = list(heldout_python(corpus))
     score = evaluate(engine, cuts)
-    assert score.n == len(cuts) and score.exact_match == 0.0 and score.forwards >= 1
+    assert score.n == len(cuts) and score.forwards >= 1
+    # What an untrained model gets right it has copied.
+    nothing_to_copy = [replace(cut, prefix="", suffix="") for cut in cuts]
+    assert evaluate(engine, nothing_to_copy).exact_match == 0.0
     # A middle that the engine really answers is a hit, trailing blanks apart.
     request = FillRequest(id="1", prefix="x = ", suffix="\n", language="python", path="a.py")
     (answer,) = engine.fill(replace(request, length_of="777"))
