@@ -43,6 +43,7 @@ class FillRequest:
 
     Line ends may be any; middles come back with "\\n". `language` is an LSP language id; `path` is shown to the model
     (file name, at most a few folders). `mode` "line" forbids newlines in the middle, "block" allows `max_lines` lines.
+    With `keep_indent` the blanks before the cursor stay as they are, else the model may write others in their place.
     `n` candidates at most are returned, best first. `deadline_ms` counts from the arrival of the request at the
     engine; None waits until the fill is done. `starts` are middles that may be right (what is left of an earlier
     answer, lines found nearby): canvases start from them, and they are candidates; `likely` says how likely each of
@@ -63,6 +64,7 @@ class FillRequest:
     suffix: str
     context: tuple[ContextItem, ...] = ()
     mode: Mode = "line"
+    keep_indent: bool = False
     max_lines: int = 1
     n: int = 1
     deadline_ms: float | None = None

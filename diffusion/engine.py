@@ -150,7 +150,7 @@ class ResidentEngine:
         hints = self._hints(request, prompt, width)
         return Task(
             prompt=prompt,
-            rules=Rules.banning(banned, self._no_start(request) if prompt.starts_line else banned),
+            rules=Rules.banning(banned, self._no_start(request, prompt) if prompt.starts_line else banned),
             width=width,
             one_line=one_line,
             newline=self._newline,
@@ -167,9 +167,11 @@ class ResidentEngine:
             length=None if request.length_of is None else len(self._ids(prompt, request.length_of)),
         )
 
-    def _no_start(self, request: FillRequest) -> torch.Tensor:
+    def _no_start(self, request: FillRequest, prompt: Prompt) -> torch.Tensor:
         """(V,) bool: ids that no line at this place begins with."""
         blanks = blocks.indentations(normalise(request.prefix), normalise(request.suffix), request.language)
+        if request.keep_indent:
+            blanks = frozenset({prompt.held_back.removeprefix("\n")})
         if blanks is None:
             return self._special | ~self._newline
         starts = [self._vocabulary.encode_line(f"\n{indent}x")[0] for indent in blanks]

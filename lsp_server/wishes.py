@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from diffusion.api import Candidate, EditRequest, FillRequest
+from diffusion.api import Candidate, EditRequest, FillRequest, Mode
 from lsp_server import filters
 from lsp_server.completion import Ask
 from lsp_server.context import Budget, Nothing, build_request, parse, sources_of, window
@@ -55,7 +55,7 @@ class Work:
 def editing(wish: Wish, instruction: str, client: str, profile: str) -> Work | Nothing:
     """The work of an edit, for the model of a profile; the engine keeps what it has read under the name `client`."""
     document, budget = wish.ask.document, _budget(wish, profile)
-    around = _request(wish, document.text or "\n", budget)
+    around = _request(wish, document.text or "\n", wish.ask.offset, budget)
     if isinstance(around, Nothing):
         return around
     after = window(document.text, wish.end, budget).suffix
@@ -84,15 +84,16 @@ def editing(wish: Wish, instruction: str, client: str, profile: str) -> Work | N
 def filling(wish: Wish, profile: str) -> Work | Nothing:
     """The work of a fill, or why there is nothing to fill. It has no client, so that typing does not end it."""
     text, start, selected = wish.ask.document.text, wish.ask.offset, wish.selected
-    masked = selected.rstrip("\r\n")  # The end of the last line stays.
-    kept, lines = selected[len(masked) :], len(split_lines(masked))
-    request = _request(wish, text[:start] + text[start + len(masked) :], _budget(wish, profile))
+    body = selected.lstrip(" \t")  # The indentation of the first line stays, and the end of the last one.
+    masked = body.rstrip("\r\n")
+    indent, kept, lines = selected[: -len(body)] if body else "", body[len(masked) :], len(split_lines(masked))
+    begin = start + len(indent)
+    request = _request(wish, text[:begin] + text[begin + len(masked) :], begin, _budget(wish, profile))
     if isinstance(request, Nothing):
         return Nothing(reason="nothing stands around the selection that it could be filled from")
     most = min(max(wish.settings.max_lines, math.ceil(lines * MORE_LINES)), MAX_LINES)
-    request = (
-        replace(request, mode="block", max_lines=most) if lines > 1 else replace(request, mode="line", max_lines=1)
-    )
+    mode: Mode = "block" if lines > 1 else "line"
+    request = replace(request, mode=mode, max_lines=most if lines > 1 else 1, keep_indent=True)
     prefix, suffix = request.prefix, request.suffix
 
     def middle(candidate: Candidate) -> str | filters.Rejected:
@@ -102,18 +103,18 @@ def filling(wish: Wish, profile: str) -> Work | Nothing:
         applied = made.applied(prefix, suffix)
         if not (applied.startswith(prefix) and applied[len(prefix) :].endswith(suffix)):
             return filters.Rejected(reason="it would change what stands beside the selection")
-        return applied[len(prefix) : len(applied) - len(suffix)] + kept
+        return indent + applied[len(prefix) : len(applied) - len(suffix)] + kept
 
-    return Work(request=request, draft=lambda text: text + kept, text=middle)
+    return Work(request=request, draft=lambda text: indent + text + kept, text=middle)
 
 
-def _request(wish: Wish, text: str, budget: Budget) -> FillRequest | Nothing:
-    """The fill where the selection begins in `text`."""
+def _request(wish: Wish, text: str, offset: int, budget: Budget) -> FillRequest | Nothing:
+    """The fill at `offset` of `text`, the document without what is filled."""
     ask = wish.ask
     lead = budget.lead(ask.around)
     return build_request(
         parse(lead + text, ask.document.language, ask.path),
-        len(lead) + ask.offset,
+        len(lead) + offset,
         language=ask.document.language,
         path=ask.path,
         budget=budget,

@@ -70,6 +70,20 @@ def test_blanks_are_kept_or_replaced_as_a_whole(engine: ResidentEngine) -> None:
         assert replaced == 8 or text
 
 
+@pytest.mark.parametrize("marked", ["if a:\n    if b:\n        c()\n        │\n", "if a:\n    if b:\n        c()\n│\n"])
+def test_a_line_begins_as_deep_as_its_neighbours_allow(engine: ResidentEngine, marked: str) -> None:
+    blanks = marked.split("│")[0].rpartition("\n")[2]
+    for keep in (False, True):
+        outcome = result(engine, request(marked, n=5, keep_indent=keep))
+        assert outcome.candidates
+        for text, before in texts(outcome):
+            line = blanks[: len(blanks) - before] + text
+            indent = line[: len(line) - len(line.lstrip(" "))]
+            allowed = (blanks,) if keep else ("", "    ", "        ")
+            # What the model writes next may begin with more of them.
+            assert indent.startswith(allowed) and (not keep or before == 0)
+
+
 def test_same_request_same_text_warm_or_cold(engine: ResidentEngine, tiny: Tiny) -> None:
     # Short enough for one block of the window, which then does not move between the two.
     asked = request(TEXTS[0][:200] + "│" + TEXTS[0][200:], mode="block", max_lines=4)

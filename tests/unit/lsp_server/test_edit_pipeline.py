@@ -181,7 +181,8 @@ def test_a_fill_leaves_the_selection_out_and_takes_another_text() -> None:
     assert isinstance(said, Rewrite)
     (request,) = desk.engine.asked
     assert isinstance(request, FillRequest)
-    assert (request.prefix, request.suffix) == ("def f(a):\n", "\n\n\nf(1)\n")
+    # Its indentation stays, and may not be written anew.
+    assert (request.prefix, request.suffix) == ("def f(a):\n    ", "\n\n\nf(1)\n") and request.keep_indent
     assert (request.mode, request.max_lines, request.client) == ("line", 1, "")
     assert applied(said) == "def f(a):\n    return a + 1\n\n\nf(1)\n"
 
