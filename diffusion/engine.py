@@ -57,7 +57,7 @@ class ResidentEngine:
         self._profile, self._vocabulary, self._model = profile, vocabulary, resident
         self._caches = CachePool(resident.new_cache, round(profile.cache_mb * 1e6))
         self._chat = ChatModel(profile, vocabulary, resident) if profile.chat else None
-        ids = torch.arange(resident.vocabulary_size, device=resident.device)
+        self._every = ids = torch.arange(resident.vocabulary_size, device=resident.device)
         self._special = (ids < profile.specials) | (ids >= len(vocabulary))
         self._newline = torch.isin(ids, torch.tensor(sorted(vocabulary.newline_ids), device=resident.device))
 
@@ -174,12 +174,9 @@ class ResidentEngine:
             blanks = frozenset({prompt.held_back.removeprefix("\n")})
         if blanks is None:
             return self._special | ~self._newline
-        starts = [self._vocabulary.encode_line(f"\n{indent}x")[0] for indent in blanks]
-        banned = torch.ones_like(self._newline)
-        banned[starts] = False
-        if request.mode == "block":
-            banned[self._vocabulary.encode_line("\n")[0]] = False
-        return banned
+        lines = [f"\n{indent}x" for indent in blanks] + ["\n"] * (request.mode == "block")
+        starts = [self._vocabulary.encode_line(line)[0] for line in lines]
+        return ~torch.isin(self._every, torch.tensor(starts, device=self._every.device))
 
     def _whole(self, request: FillRequest, prompt: Prompt) -> Callable[[tuple[int, ...]], bool]:
         prefix, suffix = normalise(request.prefix), normalise(request.suffix)

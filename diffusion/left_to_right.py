@@ -101,5 +101,6 @@ def _mixed(log_p: Tensor, copies: Copies | None, ids: tuple[int, ...]) -> Tensor
     if not copied or not copied.weight:
         return log_p
     p = log_p.exp() * (1 - copied.weight)
-    p[list(copied.p)] += copied.weight * torch.tensor(list(copied.p.values()), dtype=p.dtype, device=p.device)
-    return p.log()
+    places = torch.tensor(list(copied.p), device=p.device)
+    shares = torch.tensor(list(copied.p.values()), dtype=p.dtype, device=p.device)
+    return p.index_add(0, places, copied.weight * shares).log()
