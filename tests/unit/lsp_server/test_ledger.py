@@ -18,7 +18,7 @@ LIMIT = 2_000
 
 
 def total(lines: list[Line]) -> list[Line]:
-    return [{"n": sum(line["n"] for line in lines)}]
+    return [{"n": sum(line["n"] for line in lines if type(line.get("n")) is int)}]
 
 
 def ledger(folder: Path) -> Ledger:
