@@ -79,7 +79,7 @@ def hits(engine: ResidentEngine, steps: int) -> int:
 
 def test_it_is_small_and_says_what_it_is() -> None:
     files = {path.name: path.stat().st_size for path in PROFILE.weights.iterdir()}
-    assert set(files) == {"MODEL_CARD.md", "config.json", "model.safetensors", "tokenizer.json"}
+    assert set(files) == {"MODEL_CARD.md", "config.json", "model.safetensors", "reliability.svg", "tokenizer.json"}
     assert sum(files.values()) < 40e6
     card = (PROFILE.weights / "MODEL_CARD.md").read_text(encoding="utf-8")
     assert "Limits" in card and "licence" in card.lower()
