@@ -25,7 +25,7 @@ from diffusion import opening
 from diffusion.api import Finish
 from diffusion.canvas import Canvas, closed_canvas
 from diffusion.denoise import Step, denoise
-from diffusion.left_to_right import line
+from diffusion.left_to_right import DRAFT_CALLS, line
 from diffusion.opening import Desk, Hint, Opened, Task
 from diffusion.ranking import SCORED_PINS, Middle, Outcome, read
 from diffusion.stopping import Limits
@@ -86,7 +86,7 @@ def _part(task: Task, part: int, before: Middle) -> Task:
 def _one_canvas(task: Task, before: Middle, desk: Desk, limits: Limits) -> Generator[Draft, None, Outcome]:
     """Steps 1 to 3 on one canvas. Returns the middles with `before` in front of each."""
     if task.drafted and task.one_line and not before.ids:
-        drafted = line(task, desk, limits, task.width - 1)
+        drafted = line(task, desk, limits, task.width - 1, DRAFT_CALLS)
         if drafted.ids and drafted.finish == "stop" and drafted.ids not in task.hints:
             task = replace(task, hints=(*task.hints, drafted.ids))
     begun = time.monotonic()
