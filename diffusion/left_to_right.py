@@ -27,7 +27,7 @@ AHEAD = 8
 """Ids that are guessed at a time."""
 
 DRAFT_CALLS = 8
-"""A draft that needs more encoder calls is given up: longer ones gained nothing in 650 holes, and took the most time."""
+"""A draft that needs more encoder calls is given up: such ones gained nothing in 650 holes and took the most time."""
 
 
 @dataclass(frozen=True, kw_only=True)
