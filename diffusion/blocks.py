@@ -38,7 +38,7 @@ def indentations(prefix: str, suffix: str, language: str) -> frozenset[str] | No
     above = [line for line in prefix.split("\n")[-LOOKED_AT:-1] if line.strip()]
     if not above or suffix.partition("\n")[0].strip():
         return None
-    below = next((line for line in suffix.split("\n")[1:] if line.strip()), None)
+    below = _below(suffix)
     near = (above[-1], below or "")
     if (
         _in_text(prefix)
@@ -66,8 +66,7 @@ def whole(line: str, prefix: str, suffix: str, language: str) -> bool:
     """Can a line that reads `line` stand between `prefix`, up to its start, and `suffix`, from its end? False only if
     it opens a block that does not follow, or none although one follows, or leaves a bracket open although what follows
     is not inside of it."""
-    above = next((line for line in reversed(prefix.split("\n")[:-1]) if line.strip()), "").rstrip()
-    below = next((line for line in suffix.split("\n")[1:] if line.strip()), None)
+    below = _below(suffix)
     code = STRINGS.sub('""', line).rstrip()
     if (
         below is None
@@ -75,7 +74,7 @@ def whole(line: str, prefix: str, suffix: str, language: str) -> bool:
         or _in_text(prefix)
         or suffix.partition("\n")[0].strip()
         or UNCLEAR.search(code)
-        or above[-1:] in INSIDE
+        or prefix.rstrip()[-1:] in INSIDE
     ):
         return True
     deeper = len(_blanks(below)) > len(_blanks(line))
@@ -85,6 +84,11 @@ def whole(line: str, prefix: str, suffix: str, language: str) -> bool:
     if depth < 0 or language not in BY_INDENTATION:
         return True
     return code.endswith((":", "\\")) == deeper
+
+
+def _below(suffix: str) -> str | None:
+    """The first line that is not blank, behind the cursor's own."""
+    return next((line for line in suffix.split("\n")[1:] if line.strip()), None)
 
 
 def _in_text(prefix: str) -> bool:
@@ -115,5 +119,4 @@ def _unit(above: list[str]) -> str:
 
 
 def _blanks(line: str) -> str:
-    found = re.match(r"[ \t]*", line)
-    return found.group() if found else ""
+    return line[: len(line) - len(line.lstrip(" \t"))]

@@ -169,9 +169,9 @@ class ResidentEngine:
 
     def _no_start(self, request: FillRequest, prompt: Prompt) -> torch.Tensor:
         """(V,) bool: ids that no line at this place begins with."""
-        blanks = blocks.indentations(normalise(request.prefix), normalise(request.suffix), request.language)
-        if request.keep_indent:
-            blanks = frozenset({prompt.held_back.removeprefix("\n")})
+        blanks: frozenset[str] | None = frozenset({prompt.held_back.removeprefix("\n")})
+        if not request.keep_indent:
+            blanks = blocks.indentations(normalise(request.prefix), normalise(request.suffix), request.language)
         if blanks is None:
             return self._special | ~self._newline
         lines = [f"\n{indent}x" for indent in blanks] + ["\n"] * (request.mode == "block")

@@ -1,7 +1,9 @@
 """From a prompt to candidate middles, for models that say the length themselves (native layout):
 
+  0  the encoder writes a line left to right (left_to_right.py): where it comes to an end, one more hint, a middle that
+     may be right
   1  an open canvas, all masked: one forward gives the distribution of the middle's length, and a first draft. Beside
-     it, in the same batch, one closed canvas per hint (a middle that may be right). Where the model might begin as a
+     it, in the same batch, one closed canvas per hint. Where the model might begin as a
      hint does, or the hint is known to be likely, and it scores (step 3) as well as the first drafts of the likeliest
      lengths, the fill is done
   2  the likeliest lengths become closed canvases, shrunk to the width they need, and are denoised as one batch, with
@@ -60,12 +62,7 @@ def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Draft | Outcome]:
     best = Middle()
     for part in range(task.canvases):
         limits.late()
-        encoder = task.prompt.encoder + best.ids
-        encoded = desk.model.encode(encoder, desk.cache)
-        desk.tally.encodes += bool(encoded)
-        desk.tally.encoded += encoded
-        if part == 0:  # what later parts find there is of this fill itself
-            desk.tally.cached += len(encoder) - encoded
+        desk.encode(task.prompt.encoder + best.ids, goes_on=part > 0)
         last = yield from _one_canvas(_part(task, part, best), best, desk, limits)
         best = last.middles[0]
         if best.ended or last.finish == "deadline":
@@ -84,7 +81,7 @@ def _part(task: Task, part: int, before: Middle) -> Task:
 
 
 def _one_canvas(task: Task, before: Middle, desk: Desk, limits: Limits) -> Generator[Draft, None, Outcome]:
-    """Steps 1 to 3 on one canvas. Returns the middles with `before` in front of each."""
+    """Steps 0 to 3 on one canvas. Returns the middles with `before` in front of each."""
     if task.drafted and task.one_line and not before.ids:
         drafted = line(task, desk, limits, task.width - 1, DRAFT_CALLS)
         if drafted.ids and drafted.finish == "stop" and drafted.ids not in task.hints:

@@ -44,11 +44,7 @@ def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Outcome]:
     if limits.late():
         yield Outcome(middles=(Middle(),), finish="deadline")
         return
-    encoder, tally = task.prompt.encoder, desk.tally
-    encoded = desk.model.encode(encoder, desk.cache)
-    tally.encodes += bool(encoded)
-    tally.encoded += encoded
-    tally.cached += len(encoder) - encoded
+    desk.encode(task.prompt.encoder)
     found = line(task, desk, limits, MAX_IDS)
     middle = Middle(ids=found.ids, ended=found.finish == "stop", decoder_score=found.log_p)
     yield Outcome(middles=(middle,), finish=found.finish)

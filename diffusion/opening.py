@@ -6,7 +6,7 @@ Also what every step works on: the task, and the desk with model and cache. Know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -75,6 +75,14 @@ class Desk:
     cache: KeyValueCache
     profile: ModelProfile
     tally: Tally
+
+    def encode(self, ids: Sequence[int], *, goes_on: bool = False) -> None:
+        """Make the cache hold exactly `ids`, and count what that took. What is there of the same fill, which `goes_on`,
+        does not count as reused."""
+        encoded = self.model.encode(ids, self.cache)
+        self.tally.encodes += bool(encoded)
+        self.tally.encoded += encoded
+        self.tally.cached += 0 if goes_on else len(ids) - encoded
 
 
 @dataclass(frozen=True, kw_only=True)

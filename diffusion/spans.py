@@ -74,11 +74,7 @@ class Place:
 
     def encode(self) -> None:
         """Make the cache hold everything before the canvas."""
-        encoder, tally = self.task.prompt.encoder + self.written, self.desk.tally
-        encoded = self.desk.model.encode(encoder, self.desk.cache)
-        tally.encodes += bool(encoded)
-        tally.encoded += encoded
-        tally.cached += len(encoder) - encoded
+        self.desk.encode(self.task.prompt.encoder + self.written)
 
     def rules(self, *, one_line: bool, may_end: bool = False) -> SpanRules:
         """What may be written."""

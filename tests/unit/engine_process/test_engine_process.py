@@ -15,6 +15,7 @@ from engine_processes import NewClient, ask, engines_in, events_of, over_both_tr
 
 from diffusion.api import Draft, EditRequest, EngineError, Failure, Result, Status
 from lsp_server.engine_client import EngineClient
+from tests.at_rest import at_rest
 
 pytestmark = over_both_transports
 
@@ -31,8 +32,7 @@ async def test_a_fill_starts_the_engine_and_streams(new_client: NewClient, home:
     events = await events_of(client, ask("drafts 3", "é\u2028\x85", drafts=True))
     assert [type(event) for event in events] == [Draft, Draft, Draft, Result]
     assert text_of(events) == "drafts 3|é\u2028\x85"
-    while (status := await client.status()).state == "busy":
-        pass  # it has told the answer, and is not done with the request yet
+    status = await at_rest(client)
     assert (status.state, status.model, status.device, status.requests) == ("ready", "fake", "cpu", 1)
     assert status.pid and status.memory > 1_000_000 and status.version and client.paths.log.exists()
     assert status.log == str(client.paths.log)

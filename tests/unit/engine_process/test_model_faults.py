@@ -14,6 +14,7 @@ from engine_processes import NewClient, ask, events_of, text_of
 
 from diffusion import model_files, profiles
 from diffusion.api import EngineError, Failure, Result
+from tests.at_rest import at_rest
 
 ROOT = Path(__file__).parents[3]
 REAL = (sys.executable, "-I", "-m", "diffusion.server")
@@ -56,8 +57,7 @@ async def test_it_is_loaded_anew_when_its_files_have_changed(
     while (await asyncio.wait_for(anext(lease), 60)).state not in ("ready", "busy"):
         pass
     await lease.aclose()
-    while (status := await client.status()).state == "busy":
-        pass  # it has told the answer, and is not done with the request yet
+    status = await at_rest(client)
     assert (status.state, status.pid, status.requests) == ("ready", pid, 4)
     assert client.paths.log.read_text().count("files have changed") == 3
 

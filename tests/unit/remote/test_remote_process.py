@@ -20,6 +20,7 @@ from vllm_server import MODEL, Vllm
 from diffusion.api import Candidate, Failure, Result
 from lsp_server.commands import doctor
 from lsp_server.engine_client import EngineClient
+from tests.at_rest import at_rest
 
 
 @pytest_asyncio.fixture
@@ -52,8 +53,7 @@ async def test_a_team_s_vllm_server(client: EngineClient, serve: Serve, tmp_path
     write_profile(tmp_path / "config/midfill/profiles", server.url, "vllm")
     end = await last(client, fill("a = foo(│)\n"))
     assert isinstance(end, Result) and end.candidates == (Candidate(text="b, c=3"),)
-    while (status := await client.status()).state == "busy":
-        pass  # it has told the answer, and is not done with the request yet
+    status = await at_rest(client)
     assert (status.state, status.detail, status.device) == ("ready", "", f"vLLM 0.32.0 at {server.url}, {MODEL}")
     maps = await asyncio.to_thread(Path(f"/proc/{status.pid}/maps").read_text)
     assert "libtorch" not in maps and status.pid != os.getpid()
