@@ -16,8 +16,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
+from transformers.cache_utils import Cache
 
-from diffusion import attention, checkpoint, devices, memory_plan
+from diffusion import attention, checkpoint, dense, devices, memory_plan
 from diffusion.api import EngineError, Progress
 from diffusion.devices import Device
 from diffusion.experts import NO_EXPERTS
@@ -41,6 +42,7 @@ class ResidentModel:
         model.config.text_config._attn_implementation = attention.NAME
         self._encoder = model.model.encoder.language_model
         self._decoder = model.model.decoder
+        self._dense = dense.Dense(model.model) if dense.fits(model.model) else None
         self._head = model.lm_head
         text = model.config.text_config
         self._softcap = text.final_logit_softcapping
@@ -59,8 +61,8 @@ class ResidentModel:
         common = cache.reuse(ids)
         for start in range(common, len(ids), READ_AT_ONCE):
             piece = list(ids[start : start + READ_AT_ONCE])
-            output = self._encoder(input_ids=self._tensor([piece]), cache=cache.writable())
-            cache.last_hidden = output.last_hidden_state[0, -1:].clone()  # a view would keep all of them
+            hidden = self._encoded(self._tensor([piece]), cache.writable())
+            cache.last_hidden = hidden[0, -1:].clone()  # a view would keep all of them
             cache.ids += piece
         return len(ids) - common
 
@@ -68,7 +70,12 @@ class ResidentModel:
     def continuations(self, ids: Tensor, cache: KeyValueCache) -> Tensor:
         """Encoder hidden states (B, n, H) of `ids` (B, n) behind what `cache` holds. The cache stays as it is."""
         with cache.branch(len(ids)) as branch:
-            hidden: Tensor = self._encoder(input_ids=ids, cache=branch).last_hidden_state
+            return self._encoded(ids, branch)
+
+    def _encoded(self, ids: Tensor, cache: Cache) -> Tensor:
+        if self._dense:
+            return self._dense.encode(ids, cache)
+        hidden: Tensor = self._encoder(input_ids=ids, cache=cache).last_hidden_state
         return hidden
 
     @torch.inference_mode()
@@ -87,6 +94,8 @@ class ResidentModel:
         """
         self._signal_mask = signal_mask
         with cache.branch(len(ids)) as branch:
+            if self._dense and signal_logits is None:
+                return self._dense.decode(ids, positions)
             hidden: Tensor = self._decoder(
                 decoder_input_ids=ids,
                 decoder_position_ids=positions,
