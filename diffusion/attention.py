@@ -39,7 +39,7 @@ def attend(
     """query (B, heads, S, D), key and value (B, kv heads, K, D) -> (B, S, heads, D).
 
     An encoder's rows are the last S of its K keys and see what is not behind them nor before their sliding window; a
-    decoder's rows see everything. With a shared history the K keys are the rows' own and the history comes before.
+    decoder's rows see everything. With a shared history the K keys are the batch's own and the history comes before.
     """
     causal, window = module.is_causal, module.sliding_window
     if not _shared:
@@ -54,7 +54,7 @@ def attend(
     q = query.reshape(batch, groups, heads // groups * rows, dim)
     folded = q.transpose(0, 1).flatten(1, 2)  # (groups, B * heads / groups * S, D)
     to_past = (folded @ past_key[0].transpose(1, 2)).view(groups, batch, -1, past).transpose(0, 1)
-    scores = torch.cat((to_past, q @ key.transpose(2, 3)), -1) * scaling  # (B, groups, heads / groups * S, T + S)
+    scores = torch.cat((to_past, q @ key.transpose(2, 3)), -1) * scaling  # (B, groups, heads / groups * S, T + K)
     if causal and (rows > 1 or (window is not None and past >= window)):
         hidden = ~_causal_mask(rows, past + rows, window, query.device).repeat(heads // groups, 1)
         scores = scores.masked_fill(hidden, -torch.inf)

@@ -58,16 +58,6 @@ class Copies:
         own = math.log1p(-copied.weight) + log_p
         return float(np.logaddexp(own, math.log(p))) if p else own
 
-    def guess(self, ids: Sequence[int], count: int) -> tuple[int, ...]:
-        """How the text goes on behind `ids`, if it goes on as it did before: `count` ids at most."""
-        guessed: list[int] = []
-        while len(guessed) < count:
-            copied = self.after((*ids, *guessed))
-            if not copied.weight:
-                break
-            guessed.append(max(copied.p, key=copied.p.__getitem__))
-        return tuple(guessed)
-
     def _copied(self, tail: tuple[int, ...]) -> Copied:
         followers: list[Counter[int]] = []
         places = np.array([], np.intp)

@@ -214,6 +214,7 @@ class ResidentEngine:
     def _result(
         self, request: FillRequest | EditRequest, work: Begun, outcome: Outcome, cost: Cost, tally: Tally
     ) -> Result:
+        calibration = self._profile.calibration
         distinct: dict[str, Candidate] = {}
         answers = [work.text(middle.ids) for middle in outcome.middles]
         by_itself = isinstance(request, FillRequest) and request.decoding == "left-to-right"
@@ -227,10 +228,10 @@ class ResidentEngine:
             # Half of an edit would lose the other half of the selection.
             candidates = tuple(distinct.values())[: outcome.finish == "stop"]
         else:
-            # Where the likeliest middle is empty there is nothing to add; but who asks for several wants to see some.
+            # Where the likeliest middle is empty there is nothing to add. But who asks for several wants to see some,
+            # and where there is a confidence, it tells what the others are worth.
             best = answers[0] and answers[0][0].strip()
-            candidates = tuple(distinct.values())[: request.n] if best or request.n > 1 else ()
-        calibration = self._profile.calibration
+            candidates = tuple(distinct.values())[: request.n] if best or request.n > 1 or calibration else ()
         return Result(
             candidates=candidates,
             finish=outcome.finish,

@@ -11,6 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
@@ -101,12 +102,13 @@ class HistoryLayer(CacheLayerMixin):  # type: ignore[misc]
 
 class BranchLayer(CacheLayerMixin):  # type: ignore[misc]
     """A HistoryLayer as the library sees it while attention.py shows the history to all rows of a batch: as long as
-    the history and with nothing in it. Appending leaves the history alone."""
+    the history with what was appended here, and with that alone in it. Appending leaves the history alone."""
 
     is_compileable = False
 
     def __init__(self, history: HistoryLayer, batch: int) -> None:
-        self._history, self._batch = history, batch
+        self._history = history
+        self._own = tuple(held[:, :, :0].expand(batch, -1, -1, -1) for held in (history.keys, history.values))
         self.is_sliding = history.is_sliding
         self.is_initialized = True
 
@@ -115,17 +117,19 @@ class BranchLayer(CacheLayerMixin):  # type: ignore[misc]
 
     @property
     def keys(self) -> Tensor:
-        return self._history.keys[:, :, :0].expand(self._batch, -1, -1, -1)
+        return self._own[0]
 
     @property
     def values(self) -> Tensor:
-        return self._history.values[:, :, :0].expand(self._batch, -1, -1, -1)
+        return self._own[1]
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
-        return key_states, value_states
+        """Append (B, heads, n, dim) and return all that the rows have of their own."""
+        self._own = (torch.cat((self.keys, key_states), 2), torch.cat((self.values, value_states), 2))
+        return self.keys, self.values
 
     def get_seq_length(self) -> int:
-        return self._history.get_seq_length()
+        return self._history.get_seq_length() + int(self.keys.shape[2])
 
     def get_max_length(self) -> int:
         return self._history.get_max_length()

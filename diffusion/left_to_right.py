@@ -1,15 +1,14 @@
-"""One line written left to right: the encoder is a causal language model, so it can go on by itself.
+"""Lines written left to right: the encoder is a causal language model, so it can go on by itself.
 
-A draft among the candidates of a fill (infill.py), since at this size the encoder is the better copyist; and by itself,
-for comparison (`midfill bench replay`). Greedy. It does not see the suffix. What the text has said before is guessed
-ahead and checked in one call (speculative decoding; Saxena 2023, "Prompt Lookup Decoding"), which changes nothing but
-the number of calls. Knows ids and tensors; knows no text.
+Drafts among the candidates of a fill (infill.py), since at this size the encoder is the better copyist; and one by
+itself, for comparison (`midfill bench replay`). Greedy. What follows the cursor the encoder does not see, so in a fill
+the decoder has a say in what a line begins with. Knows ids and tensors; knows no text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -23,20 +22,24 @@ from diffusion.stopping import Limits
 MAX_IDS = 64
 """As many as the widest slot of the embedded model has."""
 
-AHEAD = 8
-"""Ids that are guessed at a time."""
+DRAFT_IDS = 16
+"""Drafts that have not ended by then are given up: longer ones gained nothing in 650 holes and took the most time."""
 
-DRAFT_CALLS = 8
-"""A draft that needs more encoder calls is given up: such ones gained nothing in 650 holes and took the most time."""
+BEGINNINGS = 6
+"""Drafts of a fill."""
+
+LINE_BREAKS = 2
+"""Line breaks, with the blanks behind them, that drafts of a fill may begin with."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """Ids of a middle, its log probability in nats with that of its end, and how it ended: "stop" if it did."""
+    """Ids of a middle, the log probability in nats of those that were written, with that of its end, and how it ended:
+    "stop" if it did, None where it goes on."""
 
     ids: tuple[int, ...]
-    log_p: float
-    finish: Finish
+    log_p: float = 0.0
+    finish: Finish | None = None
 
 
 def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Outcome]:
@@ -45,43 +48,71 @@ def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Outcome]:
         yield Outcome(middles=(Middle(),), finish="deadline")
         return
     desk.encode(task.prompt.encoder)
-    found = line(task, desk, limits, MAX_IDS)
+    (found,) = lines(task, desk, limits, [()], MAX_IDS)
     middle = Middle(ids=found.ids, ended=found.finish == "stop", decoder_score=found.log_p)
-    yield Outcome(middles=(middle,), finish=found.finish)
+    yield Outcome(middles=(middle,), finish=found.finish or "length")
 
 
 @torch.inference_mode()
-def line(task: Task, desk: Desk, limits: Limits, most: int, calls: int | None = None) -> Line:
-    """The likeliest id after the other, `most` at most, up to the end of the line or the file, in so many `calls` at
-    most. The cache holds the prompt, before and afterwards. Raises Cancelled between calls."""
+def beginnings(task: Task, desk: Desk, seen: Tensor) -> list[tuple[int, ...]]:
+    """The likeliest beginnings of a line, in ids: the first one, and the second where the first one is a newline. By
+    encoder and decoder together, a product of experts (Hinton 2002): the log probabilities `seen` (W, V) of the decoder
+    on a canvas that shows nothing know what follows the cursor."""
+    assert desk.cache.last_hidden is not None
+    chances = _both(desk.model.logits(desk.cache.last_hidden[0]) + task.rules.at_first, seen[0], task, ())
+    if not task.prompt.starts_line:
+        return [(token,) for token in chances.topk(BEGINNINGS).indices.tolist()]
+    breaks = chances.topk(LINE_BREAKS)
+    desk.tally.encodes += 1
+    hidden = desk.model.continuations(breaks.indices[:, None], desk.cache)[:, -1]
+    rows = [
+        chance + _both(logits + task.rules.elsewhere, seen[1], task, (int(token),))
+        for token, chance, logits in zip(breaks.indices, breaks.values, desk.model.logits(hidden), strict=True)
+    ]
+    likeliest = torch.stack(rows).flatten().topk(BEGINNINGS).indices.tolist()
+    width = len(rows[0])
+    return [(int(breaks.indices[place // width]), place % width) for place in likeliest]
+
+
+def _both(logits: Tensor, seen: Tensor, task: Task, ids: tuple[int, ...]) -> Tensor:
+    """Log probabilities (V,) behind `ids` by the encoder's logits (V,) and the decoder's log probabilities (V,)."""
+    return _mixed(((logits.log_softmax(-1) + seen) / 2).log_softmax(-1), task.copies, ids)
+
+
+@torch.inference_mode()
+def lines(task: Task, desk: Desk, limits: Limits, starts: Sequence[tuple[int, ...]], most: int) -> list[Line]:
+    """From each of the `starts`, all of a length and in one batch, the likeliest id after the other, `most` at most, up
+    to the end of the line or the file. The cache holds the prompt, before and afterwards. Raises Cancelled between
+    calls."""
     model, ahead = desk.model, desk.cache.last_hidden
     assert ahead is not None
-    ids: tuple[int, ...] = ()
-    score = 0.0
-    made = 0
-    guessed = task.copies.guess((), AHEAD) if task.copies else ()
-    while True:
-        tried = (*ids, *guessed)
-        hidden = ahead
-        if tried:
-            desk.tally.encodes += 1
-            made += 1
-            hidden = torch.cat((ahead, model.continuations(model.tensor([tried]), desk.cache)[0]))
-        for row in model.logits(hidden[len(ids) :]):
-            token, log_p, ends = _next(task, desk, row, ids)
-            score += log_p
-            if ends:
-                return Line(ids=ids, log_p=score, finish="stop")
-            ids += (token,)
-            if len(ids) == most:
-                return Line(ids=ids, log_p=score, finish="length")
-            if ids != tried[: len(ids)]:
-                break
-        if made == calls:
-            return Line(ids=ids, log_p=score, finish="length")
-        if limits.late():
-            return Line(ids=ids, log_p=score, finish="deadline")
-        guessed = task.copies.guess(ids, AHEAD) if task.copies else ()
+    found = [Line(ids=start) for start in starts]
+    hidden = ahead.expand(len(starts), -1)  # (B, H), behind the ids that are there
+    with desk.cache.branch(len(starts)) as branch:
+        new = model.tensor(starts)
+        while True:
+            if new.shape[1]:
+                desk.tally.encodes += 1
+                hidden = model.go_on(new, branch)[:, -1]
+            logits = model.logits(hidden)
+            found = [
+                _longer(line, row, task, desk, most) if line.finish is None else line
+                for line, row in zip(found, logits, strict=True)
+            ]
+            if all(line.finish for line in found):
+                return found
+            if limits.late():
+                return [replace(line, finish=line.finish or "deadline") for line in found]
+            new = model.tensor([line.ids[-1:] or (0,) for line in found])  # whatever, where a line is at its end
+
+
+def _longer(line: Line, logits: Tensor, task: Task, desk: Desk, most: int) -> Line:
+    """`line` with the likeliest id or its end; logits (V,) behind it."""
+    token, log_p, ends = _next(task, desk, logits, line.ids)
+    if ends:
+        return replace(line, log_p=line.log_p + log_p, finish="stop")
+    ids = (*line.ids, token)
+    return Line(ids=ids, log_p=line.log_p + log_p, finish="length" if len(ids) == most else None)
 
 
 def _next(task: Task, desk: Desk, logits: Tensor, ids: tuple[int, ...]) -> tuple[int, float, bool]:

@@ -70,7 +70,13 @@ class ResidentModel:
     def continuations(self, ids: Tensor, cache: KeyValueCache) -> Tensor:
         """Encoder hidden states (B, n, H) of `ids` (B, n) behind what `cache` holds. The cache stays as it is."""
         with cache.branch(len(ids)) as branch:
-            return self._encoded(ids, branch)
+            return self.go_on(ids, branch)
+
+    @torch.inference_mode()
+    def go_on(self, ids: Tensor, branch: Cache) -> Tensor:
+        """Encoder hidden states (B, n, H) of `ids` (B, n) behind what a `branch` of a cache holds, which holds them too
+        from now on."""
+        return self._encoded(ids, branch)
 
     def _encoded(self, ids: Tensor, cache: Cache) -> Tensor:
         if self._dense:

@@ -33,7 +33,7 @@ class Task:
     """What to fill, in ids. `one_line`: a newline ends the middle. `candidates`: so many at least. `hints`: middles
     that may be right, none empty nor as long as the slot. `known`: how likely some of them are to be right, from 0 to
     1, as far as that is known before the model looks at them. `length`: the true length, if it is known. `copies` from
-    the text around the cursor, where the profile wants them. `drafted`: a line written left to right is a hint, too.
+    the text around the cursor, where the profile wants them. `drafted`: lines written left to right are candidates.
     `whole`: can the line end with this middle?"""
 
     prompt: Prompt
@@ -114,10 +114,11 @@ class Hint:
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
-    """What step 1 has found: the argmax `slot` of the open canvas with its log probabilities, the `lengths` to try,
-    likeliest first, and the `probabilities` (W + 1,) of all."""
+    """What step 1 has found: log probabilities `seen` (W, V) on the open canvas, its argmax `slot` with those of its
+    ids, the `lengths` to try, likeliest first, and the `probabilities` (W + 1,) of all."""
 
     canvas: Canvas
+    seen: Tensor
     slot: tuple[int, ...]
     slot_log_p: tuple[float, ...]
     lengths: tuple[int, ...]
@@ -126,6 +127,11 @@ class Opened:
 
     def log_p(self, length: int) -> float:
         return float(np.log(max(self.probabilities[length], 1e-9)))
+
+    def score(self, ids: tuple[int, ...]) -> float:
+        """The log probability of `ids` here, before any of them is known."""
+        places = torch.arange(len(ids), device=self.seen.device)
+        return float(self.seen[places, torch.tensor(ids, dtype=torch.long, device=self.seen.device)].sum())
 
 
 def first_canvas(task: Task, desk: Desk) -> Canvas:
@@ -179,6 +185,7 @@ def opened(task: Task, desk: Desk) -> Opened:
     ]
     return Opened(
         canvas=canvas,
+        seen=allowed,
         slot=tuple(likeliest_ids.tolist()),
         slot_log_p=tuple(slot_log_p.tolist()),
         lengths=tuple(chosen),

@@ -45,7 +45,7 @@ class Sampler:
     """Defaults of the denoising loop. `entropy_bound` in nats; `temperature` at the first and at the last step;
     `lengths` are tried at most, and no more than hold `length_mass` of the probability. Canvases that fall `margin`
     nats behind the best one are given up. `corrections`: so many times at most a model with the native layout takes
-    back what does not fit (infill.py). `drafted`: a line that the encoder writes left to right is a candidate, too."""
+    back what does not fit (infill.py). `drafted`: lines that the encoder writes left to right are candidates, too."""
 
     noise: Literal["absorbing", "uniform"]
     self_conditioning: Literal["none", "zero_at_pins", "one_hot_at_pins"]

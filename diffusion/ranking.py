@@ -1,4 +1,4 @@
-"""Step 3 of a fill (infill.py): what the encoder says of finished middles, and which of them is the best.
+"""Step 4 of a fill (infill.py): what the encoder says of finished middles, and which of them is the best.
 
 The encoder is a causal language model with the same weights as the decoder, so that one pass over a middle and the
 suffix head behind it gives log p(middle | prefix) + log p(suffix head | prefix, middle): by Bayes' rule, up to a
@@ -54,8 +54,9 @@ class Middle:
     @property
     def score(self) -> float:
         """What candidates are ranked by. Not by the decoder's score: what it wrote itself always looks better to it
-        than a hint that it was given."""
-        own = self.length_score + self.encoder_score
+        than a hint that it was given. Nor by its length's: the suffix head says as much (600 holes: 11.5 % exact with
+        it, 12.3 without)."""
+        own = self.encoder_score
         if self.known:
             anew = math.log1p(-self.known) + own if self.known < 1 else -math.inf
             own = float(np.logaddexp(math.log(self.known), anew))

@@ -59,23 +59,8 @@ def test_a_mixture_of_probabilities_is_one(
     assert sum(copied.p.values()) <= 1 + 1e-9
 
 
-@given(ids, ids, ids, st.integers(0, 8))
-def test_a_guess_is_the_likeliest_id_again_and_again(
-    before: tuple[int, ...], after: tuple[int, ...], written: tuple[int, ...], count: int
-) -> None:
-    copies = Copies(before, after, WEIGHTS)
-    guessed = copies.guess(written, count)
-    assert len(guessed) <= count
-    for place, token in enumerate(guessed):
-        copied = copies.after((*written, *guessed[:place]))
-        assert copied.weight and copied.p[token] == max(copied.p.values())
-    if len(guessed) < count:
-        assert not copies.after((*written, *guessed)).weight
-
-
 def test_text_before_and_after_the_cursor_is_copied() -> None:
     copies = Copies((5, 1, 2, 7, 1), (8, 1, 2, 9), WEIGHTS)
     assert copies.after(()).p.keys() == {2} and copies.after((2,)).p.keys() == {7, 9}
-    assert copies.guess((), 1) == (2,)
     # What ends one text is not followed by what begins the other.
     assert Copies((1, 2), (3, 4), WEIGHTS).after((2,)).p == {}

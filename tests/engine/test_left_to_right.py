@@ -11,8 +11,10 @@ import torch
 from diffusion import blocks, layouts
 from diffusion.api import Candidate, FillRequest, Result
 from diffusion.engine import ResidentEngine
-from diffusion.left_to_right import MAX_IDS
+from diffusion.left_to_right import BEGINNINGS, LINE_BREAKS, MAX_IDS, beginnings, lines
+from diffusion.opening import Desk, Tally, Task, opened
 from diffusion.profiles import FEATURES, Calibration
+from diffusion.stopping import Limits
 
 from .conftest import Tiny
 from .test_copying import naive
@@ -107,3 +109,55 @@ def test_a_deadline_gives_what_there_is_and_a_cancelled_one_nothing(engine: Resi
     late = answer(engine, request("def f(a):\n    return │\n", deadline_ms=1e-6))
     assert late.finish == "deadline" and late.cost.encodes == 0
     assert list(engine.fill(request("x = │\n"), cancelled=lambda: True)) == []
+
+
+def desk_and_task(engine: ResidentEngine, tiny: Tiny, marked: str) -> tuple[Desk, Task]:
+    asked = request(marked, decoding="diffusion")
+    desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=tiny.profile, tally=Tally())
+    task = engine._task(asked, layouts.native(asked, tiny.vocabulary, tiny.profile))
+    desk.encode(task.prompt.encoder)
+    return desk, task
+
+
+@pytest.mark.parametrize("marked", ["def f(a):\n    return │\n", "def f():\n    │\n    return a\n"])
+def test_lines_of_a_batch_are_what_each_is_by_itself(engine: ResidentEngine, tiny: Tiny, marked: str) -> None:
+    desk, task = desk_and_task(engine, tiny, marked)
+    starts = [(token, token + 1) for token in (40, 90, 300)]
+    together = lines(task, desk, Limits(), starts, 12)
+    for start, line in zip(starts, together, strict=True):
+        (alone,) = lines(task, desk, Limits(), [start], 12)
+        assert line.ids[:2] == start and (line.ids, line.finish) == (alone.ids, alone.finish)
+        assert line.log_p == pytest.approx(alone.log_p, abs=1e-3)
+    assert desk.cache.ids == list(task.prompt.encoder)
+
+
+@pytest.mark.parametrize(
+    "marked", ["def f(a):\n    return │\n", "x = │)\n", "def f():\n    │\n    return a\n", "for a in b:\n│\nx = 1\n"]
+)
+def test_lines_begin_with_what_both_sides_find_likely(engine: ResidentEngine, tiny: Tiny, marked: str) -> None:
+    """A naive loop over all that may stand there is the oracle."""
+    desk, task = desk_and_task(engine, tiny, marked)
+    seen = opened(task, desk).seen
+
+    encoder = tiny.library.model.encoder.language_model
+
+    def log_p(ids: tuple[int, ...]) -> torch.Tensor:
+        tokens = torch.tensor([[*task.prompt.encoder, *ids]])
+        with torch.no_grad():
+            own = tiny.model.logits(encoder(input_ids=tokens).last_hidden_state[0, -1])
+        both = (own + (task.rules.elsewhere if ids else task.rules.at_first)).log_softmax(-1) / 2 + seen[len(ids)] / 2
+        p, copied = both.softmax(-1), task.copies.after(ids) if task.copies else None
+        if copied is None or not copied.weight:
+            return p.log()
+        p = p * (1 - copied.weight)
+        for token, share in copied.p.items():
+            p[token] += copied.weight * share
+        return p.log()
+
+    first = log_p(())
+    chances = {(token,): float(first[token]) for token in range(len(first))}
+    if task.prompt.starts_line:
+        breaks = sorted(chances, key=lambda ids: -chances[ids])[:LINE_BREAKS]
+        chances = {(*ids, token): chances[ids] + float(more) for ids in breaks for token, more in enumerate(log_p(ids))}
+    wanted = sorted(chances, key=lambda ids: -chances[ids])[:BEGINNINGS]
+    assert beginnings(task, desk, seen) == wanted

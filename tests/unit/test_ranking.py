@@ -20,7 +20,7 @@ middles = st.builds(
 
 
 def test_a_known_probability_is_mixed_with_the_model_s() -> None:
-    middle = Middle(length_score=math.log(0.5), encoder_score=math.log(0.2), suffix_score=math.log(0.3))
+    middle = Middle(encoder_score=math.log(0.1), suffix_score=math.log(0.3))
     assert math.exp(middle.score) == pytest.approx(0.03)
     assert math.exp(replace(middle, known=0.4).score) == pytest.approx((0.4 + 0.6 * 0.1) * 0.3)
     assert math.exp(replace(middle, known=1.0).score) == pytest.approx(0.3)
