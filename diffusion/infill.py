@@ -95,7 +95,7 @@ def _one_canvas(task: Task, before: Middle, desk: Desk, limits: Limits) -> Gener
     given = [Written(ids=hint.ids, length=len(hint.ids), decoder_score=hint.score) for hint in opened.hints] + drafted
     drafts = [
         Written(ids=opened.slot[:length], length=length, decoder_score=sum(opened.slot_log_p[:length]))
-        for length in opened.lengths[:FIRST_DRAFTS]
+        for length in opened.lengths[: 0 if drafted else FIRST_DRAFTS]
     ]
     scored = _scored([*given, *drafts], task, before, opened, desk) if given else []
     likely = {hint.ids for hint in opened.hints if hint.begins or task.known.get(hint.ids, 0.0) >= LIKELY}
@@ -174,7 +174,8 @@ def _scored(written: Sequence[Written], task: Task, before: Middle, opened: Open
         return []
     distinct = list({one.ids: one for one in reversed(written)}.values())[::-1]
     pins = task.prompt.pins[:SCORED_PINS]
-    reads = read(desk.model, desk.cache, [one.ids for one in distinct], pins, task.rules, task.copies, before.ids)
+    rules = task.rules if task.corrections else None
+    reads = read(desk.model, desk.cache, [one.ids for one in distinct], pins, rules, task.copies, before.ids)
     desk.tally.encodes += 1
     middles = [
         Middle(

@@ -7,6 +7,7 @@ the decoder has a say in what a line begins with. Knows ids and tensors; knows n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,8 +26,13 @@ MAX_IDS = 64
 DRAFT_IDS = 16
 """Drafts that have not ended by then are given up: longer ones gained nothing in 650 holes and took the most time."""
 
-BEGINNINGS = 6
-"""Drafts of a fill."""
+BEGINNINGS = 3
+LINE_BEGINNINGS = 6
+"""Drafts of a fill, and where it begins with a line break. More found no more that was ranked first (600 and 172
+holes)."""
+
+BEHIND = 6.0
+"""Nats. A draft that is so much less likely than one that is at its end is given up."""
 
 LINE_BREAKS = 2
 """Line breaks, with the blanks behind them, that drafts of a fill may begin with."""
@@ -48,20 +54,21 @@ def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Outcome]:
         yield Outcome(middles=(Middle(),), finish="deadline")
         return
     desk.encode(task.prompt.encoder)
-    (found,) = lines(task, desk, limits, [()], MAX_IDS)
+    (found,) = lines(task, desk, limits, [Line(ids=())], MAX_IDS)
     middle = Middle(ids=found.ids, ended=found.finish == "stop", decoder_score=found.log_p)
     yield Outcome(middles=(middle,), finish=found.finish or "length")
 
 
 @torch.inference_mode()
-def beginnings(task: Task, desk: Desk, seen: Tensor) -> list[tuple[int, ...]]:
+def beginnings(task: Task, desk: Desk, seen: Tensor) -> list[Line]:
     """The likeliest beginnings of a line, in ids: the first one, and the second where the first one is a newline. By
     encoder and decoder together, a product of experts (Hinton 2002): the log probabilities `seen` (W, V) of the decoder
     on a canvas that shows nothing know what follows the cursor."""
     assert desk.cache.last_hidden is not None
     chances = _both(desk.model.logits(desk.cache.last_hidden[0]) + task.rules.at_first, seen[0], task, ())
     if not task.prompt.starts_line:
-        return [(token,) for token in chances.topk(BEGINNINGS).indices.tolist()]
+        top = chances.topk(BEGINNINGS)
+        return [Line(ids=(token,), log_p=p) for token, p in zip(top.indices.tolist(), top.values.tolist(), strict=True)]
     breaks = chances.topk(LINE_BREAKS)
     desk.tally.encodes += 1
     hidden = desk.model.continuations(breaks.indices[:, None], desk.cache)[:, -1]
@@ -69,9 +76,11 @@ def beginnings(task: Task, desk: Desk, seen: Tensor) -> list[tuple[int, ...]]:
         chance + _both(logits + task.rules.elsewhere, seen[1], task, (int(token),))
         for token, chance, logits in zip(breaks.indices, breaks.values, desk.model.logits(hidden), strict=True)
     ]
-    likeliest = torch.stack(rows).flatten().topk(BEGINNINGS).indices.tolist()
-    width = len(rows[0])
-    return [(int(breaks.indices[place // width]), place % width) for place in likeliest]
+    top, width = torch.stack(rows).flatten().topk(LINE_BEGINNINGS), len(rows[0])
+    return [
+        Line(ids=(int(breaks.indices[place // width]), place % width), log_p=log_p)
+        for place, log_p in zip(top.indices.tolist(), top.values.tolist(), strict=True)
+    ]
 
 
 def _both(logits: Tensor, seen: Tensor, task: Task, ids: tuple[int, ...]) -> Tensor:
@@ -80,16 +89,15 @@ def _both(logits: Tensor, seen: Tensor, task: Task, ids: tuple[int, ...]) -> Ten
 
 
 @torch.inference_mode()
-def lines(task: Task, desk: Desk, limits: Limits, starts: Sequence[tuple[int, ...]], most: int) -> list[Line]:
-    """From each of the `starts`, all of a length and in one batch, the likeliest id after the other, `most` at most, up
-    to the end of the line or the file. The cache holds the prompt, before and afterwards. Raises Cancelled between
-    calls."""
+def lines(task: Task, desk: Desk, limits: Limits, starts: Sequence[Line], most: int) -> list[Line]:
+    """The `starts`, all of a length and in one batch, with the likeliest id after the other, `most` at most, up to the
+    end of the line or the file. The cache holds the prompt, before and afterwards. Raises Cancelled between calls."""
     model, ahead = desk.model, desk.cache.last_hidden
     assert ahead is not None
-    found = [Line(ids=start) for start in starts]
+    found = list(starts)
     hidden = ahead.expand(len(starts), -1)  # (B, H), behind the ids that are there
     with desk.cache.branch(len(starts)) as branch:
-        new = model.tensor(starts)
+        new = model.tensor([line.ids for line in found])
         while True:
             if new.shape[1]:
                 desk.tally.encodes += 1
@@ -99,6 +107,8 @@ def lines(task: Task, desk: Desk, limits: Limits, starts: Sequence[tuple[int, ..
                 _longer(line, row, task, desk, most) if line.finish is None else line
                 for line, row in zip(found, logits, strict=True)
             ]
+            least = max((line.log_p for line in found if line.finish == "stop"), default=-math.inf) - BEHIND
+            found = [replace(line, finish=line.finish or ("length" if line.log_p < least else None)) for line in found]
             if all(line.finish for line in found):
                 return found
             if limits.late():

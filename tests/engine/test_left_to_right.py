@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from diffusion import blocks, layouts
+from diffusion import blocks, layouts, left_to_right
 from diffusion.api import Candidate, FillRequest, Result
 from diffusion.engine import ResidentEngine
-from diffusion.left_to_right import BEGINNINGS, LINE_BREAKS, MAX_IDS, beginnings, lines
+from diffusion.left_to_right import BEGINNINGS, BEHIND, LINE_BEGINNINGS, LINE_BREAKS, MAX_IDS, Line, beginnings, lines
 from diffusion.opening import Desk, Tally, Task, opened
 from diffusion.profiles import FEATURES, Calibration
 from diffusion.stopping import Limits
@@ -120,13 +120,16 @@ def desk_and_task(engine: ResidentEngine, tiny: Tiny, marked: str) -> tuple[Desk
 
 
 @pytest.mark.parametrize("marked", ["def f(a):\n    return │\n", "def f():\n    │\n    return a\n"])
-def test_lines_of_a_batch_are_what_each_is_by_itself(engine: ResidentEngine, tiny: Tiny, marked: str) -> None:
+def test_lines_of_a_batch_are_what_each_is_by_itself(
+    engine: ResidentEngine, tiny: Tiny, marked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(left_to_right, "BEHIND", math.inf)
     desk, task = desk_and_task(engine, tiny, marked)
-    starts = [(token, token + 1) for token in (40, 90, 300)]
+    starts = [Line(ids=(token, token + 1)) for token in (40, 90, 300)]
     together = lines(task, desk, Limits(), starts, 12)
     for start, line in zip(starts, together, strict=True):
         (alone,) = lines(task, desk, Limits(), [start], 12)
-        assert line.ids[:2] == start and (line.ids, line.finish) == (alone.ids, alone.finish)
+        assert line.ids[:2] == start.ids and (line.ids, line.finish) == (alone.ids, alone.finish)
         assert line.log_p == pytest.approx(alone.log_p, abs=1e-3)
     assert desk.cache.ids == list(task.prompt.encoder)
 
@@ -155,9 +158,26 @@ def test_lines_begin_with_what_both_sides_find_likely(engine: ResidentEngine, ti
         return p.log()
 
     first = log_p(())
-    chances = {(token,): float(first[token]) for token in range(len(first))}
+    chances: dict[tuple[int, ...], float] = {(token,): float(first[token]) for token in range(len(first))}
     if task.prompt.starts_line:
         breaks = sorted(chances, key=lambda ids: -chances[ids])[:LINE_BREAKS]
         chances = {(*ids, token): chances[ids] + float(more) for ids in breaks for token, more in enumerate(log_p(ids))}
-    wanted = sorted(chances, key=lambda ids: -chances[ids])[:BEGINNINGS]
-    assert beginnings(task, desk, seen) == wanted
+    found = {line.ids: line.log_p for line in beginnings(task, desk, seen)}
+    assert list(found) == sorted(chances, key=lambda ids: -chances[ids])[: len(found)]
+    assert len(found) == (LINE_BEGINNINGS if task.prompt.starts_line else BEGINNINGS)
+    assert all(log_p == pytest.approx(chances[ids], abs=1e-3) for ids, log_p in found.items())
+
+
+def test_a_line_far_behind_another_is_given_up(engine: ResidentEngine, tiny: Tiny) -> None:
+    desk, task = desk_and_task(engine, tiny, "def f(a):\n    return │\n")
+    ended = next(
+        line for token in range(32, 512) for line in lines(task, desk, Limits(), [Line(ids=(token,))], 12)
+        if line.finish == "stop"
+    )  # fmt: skip
+    going = next(
+        token for token in range(32, 512)
+        if len(lines(task, desk, Limits(), [Line(ids=(token,))], 12)[0].ids) > len(ended.ids) + 2
+    )  # fmt: skip
+    starts = [Line(ids=ended.ids[:1]), Line(ids=(going,), log_p=ended.log_p - 10 * BEHIND)]
+    first, second = lines(task, desk, Limits(), starts, 12)
+    assert first.ids == ended.ids and second.finish == "length" and len(second.ids) <= len(ended.ids) + 1
