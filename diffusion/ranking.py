@@ -24,7 +24,7 @@ from diffusion.denoise import ROWS_AT_ONCE, Rules
 from diffusion.kv_cache import KeyValueCache
 from diffusion.model import ResidentModel
 
-SCORED_PINS = 16
+SCORED_PINS = 8
 """Ids of the suffix head that take part in the score: the near ones decide, the far ones cost."""
 
 
