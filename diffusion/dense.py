@@ -133,8 +133,9 @@ def _layer(causal: Any, both_ways: Any) -> Layer:
 
 
 def _joined(linears: list[Any]) -> Tensor:
-    """The weights (n, H) of `linears` one below the other, where they lie from now on."""
-    joined = torch.cat([linear.weight for linear in linears])
+    """The weights (n, H) of `linears` one below the other, where they lie from now on: column by column, which is up to
+    twice as fast with few rows."""
+    joined = torch.cat([linear.weight for linear in linears]).T.contiguous().T
     start = 0
     for linear in linears:
         linear.weight.data = joined[start : start + linear.out_features]
