@@ -31,7 +31,7 @@ LINE_BEGINNINGS = 6
 """Drafts of a fill, and where it begins with a line break. More found no more that was ranked first (600 and 172
 holes)."""
 
-BEHIND = 6.0
+BEHIND = 3.0
 """Nats. A draft that is so much less likely than one that is at its end is given up."""
 
 LINE_BREAKS = 2
