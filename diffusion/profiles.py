@@ -59,7 +59,7 @@ class Sampler:
     drafted: bool = False
 
 
-FEATURES = 7
+FEATURES = 9
 """So many numbers the confidence in a middle is computed from (ranking.features)."""
 
 

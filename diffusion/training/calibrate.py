@@ -99,13 +99,14 @@ class Calibrator(ResidentEngine):
         return raw.tolist(), [position >= length for position in range(task.width)]
 
     def evidence(self, hole: Hole) -> tuple[tuple[float, ...], bool] | None:
-        """What the best candidate rests on, and whether it is right; None where it is empty."""
+        """What the best candidate that is not empty rests on, and whether it is right; None where there is none."""
         task, desk = self._prepared(hole)
         (outcome,) = (e for e in infill.fill(task, desk, Limits()) if isinstance(e, Outcome))
-        text = self._vocabulary.decode(outcome.middles[0].ids)
-        if not text.strip():
-            return None
-        return ranking.features(outcome.middles)[0], text.rstrip() == (task.prompt.held_back + hole.middle).rstrip()
+        wanted = (task.prompt.held_back + hole.middle).rstrip()
+        for middle, evidence in zip(outcome.middles, ranking.features(outcome.middles), strict=True):
+            if (text := self._vocabulary.decode(middle.ids)).strip():
+                return evidence, text.rstrip() == wanted
+        return None
 
     def _prepared(self, hole: Hole) -> tuple[Task, Desk]:
         prompt = layouts.native(hole.request, self._vocabulary, self._profile)
