@@ -99,8 +99,8 @@ class Outcome:
 def features(middles: Sequence[Middle]) -> list[tuple[float, ...]]:
     """Per middle the numbers that its confidence is computed from, in nats unless said otherwise: the decoder's and the
     encoder's log probability, that of the least likely id, that of the suffix head, the log of its share among all by
-    score, its lead over the best of the others, the log odds of what was known before, the log of its number of ids, and
-    the encoder's log probability per id."""
+    score, its lead over the best of the others, the log odds of what was known before, the log of its number of ids,
+    and the encoder's log probability per id."""
     scores = np.array([middle.score for middle in middles])
     shares = scores - np.logaddexp.reduce(scores)
     rows: list[tuple[float, ...]] = []
