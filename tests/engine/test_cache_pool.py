@@ -165,7 +165,7 @@ def test_an_encoder_that_fails_leaves_no_stale_state_behind(tiny: Tiny, monkeypa
     cache, cold = tiny.model.new_cache(), tiny.model.new_cache()
     tiny.model.encode([40, 41, 42, 43], cache)
     with monkeypatch.context() as patch, pytest.raises(RuntimeError):
-        patch.setattr(tiny.model, "_encoder", raising(RuntimeError("no")))
+        patch.setattr(tiny.model, "_encoded", raising(RuntimeError("no")))
         tiny.model.encode([40, 41, 50], cache)
     tiny.model.encode([40, 41], cache)
     tiny.model.encode([40, 41], cold)

@@ -187,6 +187,7 @@ def embedded(how: Quantisation | None, groups: int = 0) -> model.ResidentModel:
         elif groups and ".mlp." in name:
             weight.copy_(int4.unpack(int4.pack(weight[None], groups), 0, torch.float32))
     loader.share(resident._encoder, decoder)
+    resident._dense = None  # it has the weights as they were
     return resident
 
 

@@ -121,3 +121,13 @@ def test_the_windows_start_moves_only_now_and_then() -> None:
     starts = {offset - len(window(text, offset, SMALL).prefix) for offset in range(1000, 1200)}
     assert len(starts) <= 3
     assert all(text[start - 1] == "\n" for start in starts)
+
+
+def test_what_an_editor_closes_seldom_moves_the_windows_end() -> None:
+    budget, moved = Budget(suffix_chars=800), 0
+    for rest in range(70):
+        after = "y" * rest + "\n" + "a line\n" * 300
+        plain, closed = (window(f"x = f({more}{after}", 6, budget).suffix for more in ("", ")"))
+        assert 600 < len(plain) <= 800 >= len(closed)
+        moved += closed != ")" + plain
+    assert moved <= 1
