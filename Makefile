@@ -8,6 +8,8 @@ STAMP := .venv/.installed
 NODE := .venv/.node
 with_node = PATH="$(CURDIR)/$(BIN):$$PATH"
 paused = trap '$(BIN)/midfill train --continue' EXIT; $(BIN)/midfill train --pause;
+# Files stay on one process; sockets need paths that are short.
+parallel = -n auto --maxprocesses 4 --dist loadfile --basetemp "$$(mktemp -d /tmp/mf.XXXX)/t"
 
 .PHONY: demo test check e2e vsix setup format clean
 
@@ -15,10 +17,10 @@ demo: setup
 	$(BIN)/midfill demo
 
 test: setup
-	@$(paused) $(BIN)/python -m pytest
+	@$(paused) $(BIN)/python -m pytest $(parallel)
 
 check: setup
-	@$(paused) $(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/python -m pytest -m "not slow"
+	@$(paused) $(BIN)/ruff format --check . && $(BIN)/ruff check . && $(BIN)/mypy && $(BIN)/python -m pytest -m "not slow" $(parallel)
 
 e2e: vsix
 	cd editors/vscode && $(with_node) npm run --silent check && $(with_node) npm test --silent
