@@ -38,7 +38,7 @@ from diffusion.model import ResidentModel
 from diffusion.model_files import is_lack_of_memory
 from diffusion.opening import Desk, Tally, Task
 from diffusion.profiles import ModelProfile, chat_profiles, load_profile
-from diffusion.ranking import Outcome
+from diffusion.ranking import Middle, Outcome
 from diffusion.stopping import Cancelled, Limits
 from diffusion.vocabulary import Vocabulary, normalise
 
@@ -276,14 +276,18 @@ class ResidentEngine:
 
 
 def _trace(work: Begun, outcome: Outcome, tally: Tally) -> Trace:
-    best = outcome.middles[0]
-    middles = (outcome.first or best, outcome.uncorrected or best, *outcome.middles)
-    answers = [work.text(middle.ids) or ("", 0) for middle in middles]
-    first, uncorrected, *batch = [Candidate(text=text, replace_before=before) for text, before in answers]
+    def said(middle: Middle) -> Candidate:
+        text, before = work.text(middle.ids) or ("", 0)
+        return Candidate(text=text, replace_before=before)
+
+    batch = tuple(map(said, outcome.middles))
+    # An empty middle is no answer where there is another.
+    best = next((candidate for candidate in batch if candidate.text.strip()), batch[0])
+    first, uncorrected = (said(middle) if middle else best for middle in (outcome.first, outcome.uncorrected))
     return Trace(
         first=first,
-        uncorrected=uncorrected,
-        batch=tuple(batch),
+        uncorrected=uncorrected if uncorrected.text.strip() else best,
+        batch=batch,
         renoised=tally.renoised,
         revised=tally.revised,
     )

@@ -3,9 +3,9 @@
   1  an open canvas, all masked: one forward gives the distribution of the middle's length, and a first draft. Beside
      it, in the same batch, one closed canvas per hint
   2  from what encoder and decoder would begin with, the encoder writes lines left to right (left_to_right.py): more
-     middles that may be right. The best of all so far (step 4), first drafts of the likeliest lengths among them, ends
-     the fill if the encoder is sure of it, or if it is a hint that the model might begin like or that is known to be
-     likely
+     middles that may be right. The best of all so far (step 4), first drafts among them where there are no such lines,
+     ends the fill if the encoder is sure of it, or if it is a hint that the model might begin like or that is known to
+     be likely
   3  the likeliest lengths become closed canvases, shrunk to the width they need, and are denoised as one batch, with
      those of the hints as far as step 1 has confirmed them
   4  the encoder reads every middle, and every hint as it is, and ranks them (ranking.py). Ids of the best one that it
@@ -95,14 +95,14 @@ def _one_canvas(task: Task, before: Middle, desk: Desk, limits: Limits) -> Gener
     given = [Written(ids=hint.ids, length=len(hint.ids), decoder_score=hint.score) for hint in opened.hints] + drafted
     drafts = [
         Written(ids=opened.slot[:length], length=length, decoder_score=sum(opened.slot_log_p[:length]))
-        for length in opened.lengths[: 0 if drafted else FIRST_DRAFTS]
+        for length in opened.lengths[:FIRST_DRAFTS]
     ]
-    scored = _scored([*given, *drafts], task, before, opened, desk) if given else []
+    scored = _scored(given if drafted else [*given, *drafts], task, before, opened, desk) if given else []
     likely = {hint.ids for hint in opened.hints if hint.begins or task.known.get(hint.ids, 0.0) >= LIKELY}
     if given and task.candidates == 1:
         best, ids = scored[0], scored[0].ids[len(before.ids) :]
         if ids in likely or (drafted and ids and best.encoder_score >= SURE * len(ids)):
-            return Outcome(middles=tuple(scored), finish="stop", first=_first(scored, drafts, before))
+            return Outcome(middles=tuple(scored), finish="stop", first=_first(drafts, before, opened))
     denoised, finish = yield from _denoised(task, before, opened, desk, limits, pace_ms)
     if finish == "deadline":  # Scoring takes its time too.
         denoised.sort(key=lambda one: -opened.log_p(one.length) - one.decoder_score)
@@ -111,7 +111,7 @@ def _one_canvas(task: Task, before: Middle, desk: Desk, limits: Limits) -> Gener
     corrected = middles
     if finish != "deadline":
         corrected = yield from _corrected(middles, task, before, opened, desk, limits)
-    first = _first(middles, denoised, before)
+    first = _first(denoised, before, opened)
     return Outcome(middles=tuple(corrected), finish=finish, first=first, uncorrected=middles[0])
 
 
@@ -123,10 +123,10 @@ def _drafted(task: Task, opened: Opened, desk: Desk, limits: Limits) -> list[Wri
     return [Written(ids=ids, length=len(ids), decoder_score=opened.score(ids)) for ids in written]
 
 
-def _first(middles: Sequence[Middle], written: Sequence[Written], before: Middle) -> Middle | None:
-    """Which of `middles` the decoder alone would have said, of those that it has `written`."""
-    own = [middle for middle in middles if middle.ids[len(before.ids) :] in {one.ids for one in written}]
-    return max(own, key=lambda middle: middle.length_score + middle.decoder_score, default=None)
+def _first(written: Sequence[Written], before: Middle, opened: Opened) -> Middle | None:
+    """What the decoder alone would have said, of what it has `written`."""
+    best = max(written, key=lambda one: opened.log_p(one.length) + one.decoder_score, default=None)
+    return Middle(ids=before.ids + best.ids) if best else None
 
 
 def _corrected(
