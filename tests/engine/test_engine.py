@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diffusion import layouts
+from diffusion import infill, layouts
 from diffusion.api import Draft, FillRequest, Result
 from diffusion.engine import ResidentEngine
+from diffusion.profiles import FEATURES, Calibration
+from diffusion.ranking import Middle, Outcome
 
 from .conftest import TEXTS, Tiny
 
@@ -130,3 +132,20 @@ def test_after_a_cancel_no_event_follows(engine: ResidentEngine) -> None:
         seen.append(event)  # noqa: PERF402
     assert len(seen) == 2 and all(isinstance(event, Draft) for event in seen)
     assert result(engine, request()) == replace(result(engine, request()), cost=ANY)  # the cache is still good
+
+
+@pytest.mark.parametrize("calibrated", [True, False])
+def test_an_empty_middle_is_no_answer_where_a_confidence_tells_what_others_are_worth(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch, calibrated: bool
+) -> None:
+    calibration = Calibration(confidence_weights=(0.1,) * FEATURES) if calibrated else None
+    engine = ResidentEngine(replace(tiny.profile, calibration=calibration), tiny.vocabulary, tiny.model)
+    written = tuple(tiny.vocabulary.encode("value"))
+    empty, other = Middle(encoder_score=-1.0), Middle(ids=written, encoder_score=-2.0)
+    outcome = Outcome(middles=(empty, other), finish="stop", uncorrected=empty)
+    monkeypatch.setattr(infill, "fill", lambda *_: iter([outcome]))
+    asked = FillRequest(id="1", prefix="x = ", suffix="\n", language="python", trace=True)
+    (result,) = engine.fill(asked)
+    assert isinstance(result, Result) and result.trace
+    assert [candidate.text for candidate in result.candidates] == ["value"] * calibrated
+    assert result.trace.uncorrected.text == result.trace.first.text == "value"
