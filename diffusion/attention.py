@@ -55,8 +55,9 @@ def attend(
     folded = q.transpose(0, 1).flatten(1, 2)  # (groups, B * heads / groups * S, D)
     to_past = (folded @ past_key[0].transpose(1, 2)).view(groups, batch, -1, past).transpose(0, 1)
     scores = torch.cat((to_past, q @ key.transpose(2, 3)), -1) * scaling  # (B, groups, heads / groups * S, T + K)
-    if causal and (rows > 1 or (window is not None and past >= window)):
-        hidden = ~_causal_mask(rows, past + rows, window, query.device).repeat(heads // groups, 1)
+    seen = past + key.shape[2]
+    if causal and (rows > 1 or (window is not None and seen > window)):
+        hidden = ~_causal_mask(rows, seen, window, query.device).repeat(heads // groups, 1)
         scores = scores.masked_fill(hidden, -torch.inf)
     p = scores.softmax(-1, dtype=torch.float32).to(value.dtype)
     from_past = p[..., :past].transpose(0, 1).flatten(1, 2) @ past_value[0]

@@ -35,6 +35,18 @@ def test_continuations_are_the_library_s(past: int, shape: tuple[int, int], mode
     torch.testing.assert_close(model.model.continuations(ids, cache), library, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("past", [1, 8, 15, 16, 90])
+@pytest.mark.parametrize("steps", [(1,) * 20, (2, 1, 1, 5, 11)])
+@torch.inference_mode()
+def test_going_on_step_by_step_is_going_on_at_once(past: int, steps: tuple[int, ...], model: Tiny) -> None:
+    """Past the sliding window, too."""
+    cache = filled(model, past)
+    ids = torch.arange(60).view(3, 20) + 40
+    with cache.branch(3) as branch:
+        stepwise = torch.cat([model.model.go_on(part, branch) for part in ids.split(steps, 1)], 1)
+    torch.testing.assert_close(stepwise, model.model.continuations(ids, cache), atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("past", [1, 16, 90])
 @torch.inference_mode()
 def test_canvases_are_the_library_s(past: int, model: Tiny) -> None:
