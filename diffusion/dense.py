@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 from transformers.cache_utils import Cache
+from transformers.models.diffusion_gemma.modeling_diffusion_gemma import apply_rotary_pos_emb
 
 from diffusion import attention
 from diffusion.experts import NO_EXPERTS
@@ -101,9 +102,7 @@ class Dense:
         two, dim = layer.scales.shape
         # Every head of queries, keys and values is normed by itself, so that one call does for all.
         normed = self._rms(F.linear(h, layer.qkv).view(*h.shape[:2], -1, dim))
-        turned = normed[:, :, :two] * layer.scales
-        first, second = turned.chunk(2, -1)
-        turned = turned * cos[:, :, None] + torch.cat((-second, first), -1) * sin[:, :, None]
+        turned = apply_rotary_pos_emb(normed[:, :, :two] * layer.scales, cos, sin, unsqueeze_dim=2)
         query, key = turned.transpose(1, 2).chunk(2, 1)
         return query, key, normed[:, :, -two // 2 :].transpose(1, 2)
 

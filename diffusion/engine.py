@@ -30,7 +30,7 @@ from diffusion.api import (
     Trace,
 )
 from diffusion.cache_pool import CachePool
-from diffusion.chat import Begun, ChatModel
+from diffusion.chat import Answer, Begun, ChatModel
 from diffusion.copying import Copies
 from diffusion.denoise import Rules
 from diffusion.layouts import Prompt
@@ -38,7 +38,7 @@ from diffusion.model import ResidentModel
 from diffusion.model_files import is_lack_of_memory
 from diffusion.opening import Desk, Tally, Task
 from diffusion.profiles import ModelProfile, chat_profiles, load_profile
-from diffusion.ranking import Middle, Outcome
+from diffusion.ranking import Outcome
 from diffusion.stopping import Cancelled, Limits
 from diffusion.vocabulary import Vocabulary, normalise
 
@@ -238,7 +238,7 @@ class ResidentEngine:
             cost=cost,
             model=self.name,
             gate=None if calibration is None else calibration.gate,
-            trace=_trace(work, outcome, tally) if isinstance(request, FillRequest) and request.trace else None,
+            trace=_trace(work, outcome, answers, tally) if isinstance(request, FillRequest) and request.trace else None,
         )
 
     def _confidence(self, evidence: Sequence[float], *, by_itself: bool) -> float | None:
@@ -275,15 +275,19 @@ class ResidentEngine:
         )
 
 
-def _trace(work: Begun, outcome: Outcome, tally: Tally) -> Trace:
-    def said(middle: Middle) -> Candidate:
-        text, before = work.text(middle.ids) or ("", 0)
+def _trace(work: Begun, outcome: Outcome, answers: Sequence[Answer | None], tally: Tally) -> Trace:
+    """`answers`: what the middles of the outcome say."""
+
+    def said(answer: Answer | None) -> Candidate:
+        text, before = answer or ("", 0)
         return Candidate(text=text, replace_before=before)
 
-    batch = tuple(map(said, outcome.middles))
+    batch = tuple(map(said, answers))
     # An empty middle is no answer where there is another.
     best = next((candidate for candidate in batch if candidate.text.strip()), batch[0])
-    first, uncorrected = (said(middle) if middle else best for middle in (outcome.first, outcome.uncorrected))
+    first, uncorrected = (
+        said(work.text(middle.ids)) if middle else best for middle in (outcome.first, outcome.uncorrected)
+    )
     return Trace(
         first=first,
         uncorrected=uncorrected if uncorrected.text.strip() else best,

@@ -107,7 +107,9 @@ def _one_canvas(task: Task, before: Middle, desk: Desk, limits: Limits) -> Gener
     if finish == "deadline":  # Scoring takes its time too.
         denoised.sort(key=lambda one: -opened.log_p(one.length) - one.decoder_score)
         del denoised[task.candidates :]
-    middles = _ranked([*_scored(denoised, task, before, opened, desk), *scored])
+    known = {middle.ids[len(before.ids) :] for middle in scored}
+    new = [one for one in denoised if one.ids not in known]
+    middles = _ranked([*_scored(new, task, before, opened, desk), *scored])
     corrected = middles
     if finish != "deadline":
         corrected = yield from _corrected(middles, task, before, opened, desk, limits)
@@ -196,9 +198,8 @@ def _scored(written: Sequence[Written], task: Task, before: Middle, opened: Open
 
 
 def _ranked(middles: Iterable[Middle]) -> list[Middle]:
-    """Best first, each once."""
-    distinct = {middle.ids: middle for middle in middles}
-    return sorted(distinct.values(), key=lambda middle: (not middle.whole, -middle.score))
+    """Best first."""
+    return sorted(middles, key=lambda middle: (not middle.whole, -middle.score))
 
 
 def _denoised(

@@ -108,7 +108,9 @@ def lines(task: Task, desk: Desk, limits: Limits, starts: Sequence[Line], most: 
                 for line, row in zip(found, logits, strict=True)
             ]
             least = max((line.log_p for line in found if line.finish == "stop"), default=-math.inf) - BEHIND
-            found = [replace(line, finish=line.finish or ("length" if line.log_p < least else None)) for line in found]
+            found = [
+                replace(line, finish="length") if line.finish is None and line.log_p < least else line for line in found
+            ]
             if all(line.finish for line in found):
                 return found
             if limits.late():

@@ -158,12 +158,13 @@ def read(
         logits = model.logits(hidden[part])
         total = logits.logsumexp(-1)
         log_p.append(logits.gather(-1, wanted[part, None])[:, 0] - total)
-        top, place = (log_p[-1] + total, wanted[part]) if rules is None else rules.apply(logits, first[part]).max(-1)
-        best.append(place)
-        best_log_p.append(top - total)
+        if rules is not None:
+            top = rules.apply(logits, first[part]).max(-1)
+            best.append(top.indices)
+            best_log_p.append(top.values - total)
     gained: list[float] = torch.cat(log_p).double().cpu().tolist()
-    expected: list[int] = torch.cat(best).tolist()
-    expected_log_p: list[float] = torch.cat(best_log_p).double().cpu().tolist()
+    expected: list[int] = (torch.cat(best) if best else wanted).tolist()
+    expected_log_p: list[float] = torch.cat(best_log_p or log_p).double().cpu().tolist()
     if copies is not None:
         before = [(row[:place], token) for row in rows for place, token in enumerate(row)]
         gained = [

@@ -50,17 +50,20 @@ def window(text: str, offset: int, budget: Budget) -> Window:
     the text, on a finer one, which a bracket that the editor closes seldom crosses: what the engine has cached stays
     useful.
     """
-    start = 0
-    if offset > budget.prefix_chars:
-        half = budget.prefix_chars // 2
-        start = ((offset - budget.prefix_chars) // half + 1) * half
+    start = _left_out(offset, budget.prefix_chars, budget.prefix_chars // 2)
+    if start:
         start = text.find("\n", start, offset) + 1 or start
-    end, behind = len(text), len(text) - offset
-    if behind > budget.suffix_chars:
-        grid = max(1, budget.suffix_chars // 8)
-        end = max(offset, end - ((behind - budget.suffix_chars) // grid + 1) * grid)
+    behind = _left_out(len(text) - offset, budget.suffix_chars, budget.suffix_chars // 8)
+    end = max(offset, len(text) - behind)
+    if behind:
         end = text.rfind("\n", offset, end) + 1 or end
     return Window(prefix=without_surrogates(text[start:offset]), suffix=without_surrogates(text[offset:end]))
+
+
+def _left_out(chars: int, budget: int, step: int) -> int:
+    """How many of `chars` to leave out so that the others fit into `budget`: none, or whole steps."""
+    step = max(1, step)
+    return 0 if chars <= budget else ((chars - budget) // step + 1) * step
 
 
 def build_request(

@@ -39,6 +39,17 @@ def answer(engine: ResidentEngine, asked: FillRequest) -> Result:
     return last
 
 
+def with_copies(
+    log_p: torch.Tensor, texts: list[tuple[int, ...]], behind: tuple[int, ...], weights: tuple[float, ...]
+) -> torch.Tensor:
+    """log_p (V,) of the model behind the ids `behind` -> (V,) with what stood behind the same ones in `texts`."""
+    copied, agree = naive(texts, behind, len(weights) - 1)
+    p = (1 - weights[agree]) * log_p.exp()
+    for token, share in copied.items():
+        p[token] += weights[agree] * share
+    return p.log()
+
+
 def greedy(tiny: Tiny, asked: FillRequest) -> tuple[str, float, bool]:
     """The text, its log probability with that of its end, and whether it came to one."""
     prompt = layouts.native(asked, tiny.vocabulary, tiny.profile)
@@ -50,12 +61,7 @@ def greedy(tiny: Tiny, asked: FillRequest) -> tuple[str, float, bool]:
         with torch.no_grad():
             hidden = tiny.library.model.encoder.language_model(input_ids=torch.tensor([ids])).last_hidden_state
             log_p = tiny.model.logits(hidden[0, -1]).log_softmax(-1)
-        weights = tiny.profile.copying
-        copied, agree = naive([prompt.before], (*prompt.before, *written), len(weights) - 1)
-        p = (1 - weights[agree]) * log_p.exp()
-        for token, share in copied.items():
-            p[token] += weights[agree] * share
-        log_p = p.log()
+        log_p = with_copies(log_p, [prompt.before], (*prompt.before, *written), tiny.profile.copying)
         first = prompt.starts_line and not written
         may = [
             token
@@ -149,13 +155,8 @@ def test_lines_begin_with_what_both_sides_find_likely(engine: ResidentEngine, ti
         with torch.no_grad():
             own = tiny.model.logits(encoder(input_ids=tokens).last_hidden_state[0, -1])
         both = (own + (task.rules.elsewhere if ids else task.rules.at_first)).log_softmax(-1) / 2 + seen[len(ids)] / 2
-        p, copied = both.softmax(-1), task.copies.after(ids) if task.copies else None
-        if copied is None or not copied.weight:
-            return p.log()
-        p = p * (1 - copied.weight)
-        for token, share in copied.p.items():
-            p[token] += copied.weight * share
-        return p.log()
+        before, after = task.prompt.before, task.prompt.after
+        return with_copies(both.log_softmax(-1), [before, after], (*before, *ids), tiny.profile.copying)
 
     first = log_p(())
     chances: dict[tuple[int, ...], float] = {(token,): float(first[token]) for token in range(len(first))}
