@@ -110,7 +110,7 @@ def test_the_task_of_a_random_span_does_not_follow_from_its_solution(tmp_path: P
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"\n", b"{}\n", b"[]", b"1", b"no json", b"\xff", b"\x1f\x8b", gzip.compress(b"{}")[:-6],
+        b"", b"\n", b"{}\n", b"[]", b"1", b"no json", b"\xff", b"\x1f\x8b", gzip.compress(b"{}", mtime=0)[:-6],
         json.dumps(PROBLEM | {"test": 1}).encode(), json.dumps(PROBLEM | {"prompt": ""}).encode(),
     ],
 )  # fmt: skip
