@@ -6,7 +6,7 @@ Neural Language Models with a Continuous Cache"; for code, Hellendoorn and Devan
 agreement to shorter ones, with the weight n / (n + ESCAPE d) where n places have d different ids behind them (after
 Witten and Bell 1991).
 
-Knows ids and probabilities; knows no model, no tensors and no text.
+Knows ids and probabilities; knows no model and no text.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import torch
+from torch import Tensor
 
 ESCAPE = 0.6
 
@@ -80,3 +82,14 @@ class Copies:
             for token, count in behind.items():
                 p[token] = p.get(token, 0.0) + weight * count / total
         return Copied(p=p, agree=len(followers), weight=self._weights[len(followers)])
+
+
+def mixed(log_p: Tensor, copies: Copies | None, ids: Sequence[int]) -> Tensor:
+    """log_p (V,) of the model behind `ids` at the cursor -> (V,) with the copies in it."""
+    copied = copies and copies.after(ids)
+    if not copied or not copied.weight:
+        return log_p
+    p = log_p.exp() * (1 - copied.weight)
+    places = torch.tensor(list(copied.p), device=p.device)
+    shares = torch.tensor(list(copied.p.values()), dtype=p.dtype, device=p.device)
+    return p.index_add(0, places, copied.weight * shares).log()

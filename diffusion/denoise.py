@@ -40,10 +40,12 @@ that is done with them."""
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """What may be written, as additions to logits (V,): 0 or BANNED. `at_first` holds at the slot's first position."""
+    """What may be written, as additions to logits (V,): 0 or BANNED. `at_first` holds at the slot's position `first`,
+    which is the first one that is free."""
 
     elsewhere: Tensor
     at_first: Tensor
+    first: int = 0
 
     @classmethod
     def banning(cls, elsewhere: Tensor, at_first: Tensor) -> Rules:
@@ -51,7 +53,7 @@ class Rules:
         return cls(elsewhere=elsewhere.float() * BANNED, at_first=at_first.float() * BANNED)
 
     def apply(self, logits: Tensor, first: Tensor) -> Tensor:
-        """logits (N, V), first (N,) bool: which rows are a slot's first position. Returns the logits with bans."""
+        """logits (N, V), first (N,) bool: which rows are a slot's position `first`. The logits with bans."""
         logits = logits + self.elsewhere
         logits[first] += self.at_first - self.elsewhere
         return logits
@@ -112,7 +114,7 @@ def denoise(
     pins = model.tensor([canvas.pins for canvas in canvases]).view(count, -1)  # (B, P)
     positions = model.tensor([canvas.positions for canvas in canvases])  # (B, W + P)
     hinted = model.tensor([_padded(hints[row] if row < len(hints) else None, width) for row in range(count)])
-    first = torch.arange(width, device=ids.device) == 0
+    first = torch.arange(width, device=ids.device) == rules.first
     if sampler.noise == "uniform":
         noise = uniform_noise(ids.shape, specials, model.vocabulary_size, generator, ids.device)
         ids = torch.where(free, noise, ids)

@@ -10,6 +10,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import chain, repeat
 
 import torch
@@ -39,8 +40,10 @@ from diffusion.model_files import is_lack_of_memory
 from diffusion.opening import Desk, Tally, Task
 from diffusion.profiles import ModelProfile, chat_profiles, load_profile
 from diffusion.ranking import Outcome
+from diffusion.spelling import Typed
 from diffusion.stopping import Cancelled, Limits
 from diffusion.vocabulary import Vocabulary, normalise
+from grammars.brackets import balance, string_at_start
 
 CANVASES = {"line": 2, "block": 4}
 """Slots that may follow one another before a middle counts as endless."""
@@ -57,6 +60,7 @@ class ResidentEngine:
         self._profile, self._vocabulary, self._model = profile, vocabulary, resident
         self._caches = CachePool(resident.new_cache, round(profile.cache_mb * 1e6))
         self._chat = ChatModel(profile, vocabulary, resident) if profile.chat else None
+        self._typed = None if profile.chat else Typed(vocabulary.texts, resident.vocabulary_size, resident.device)
         self._every = ids = torch.arange(resident.vocabulary_size, device=resident.device)
         self._special = (ids < profile.specials) | (ids >= len(vocabulary))
         self._newline = torch.isin(ids, torch.tensor(sorted(vocabulary.newline_ids), device=resident.device))
@@ -136,21 +140,28 @@ class ResidentEngine:
             message = f"the model {self.name} completes code and takes no instructions, so it cannot edit"
             hint = f"choose a chat model: {', '.join(chat_profiles())}, or a server; see `midfill model list`"
             raise EngineError(message, hint, "unsupported")
-        prompt = layouts.native(request, self._vocabulary, self._profile)
+        prompt = self._prompt(request)
         task = self._task(request, prompt)
         events: Iterator[infill.Draft | Outcome] = infill.fill(task, desk, limits)
         if request.decoding == "left-to-right":
             events = left_to_right.fill(task, desk, limits)
         return Begun(events=events, text=lambda ids: self._text(request, prompt, ids))
 
+    def _prompt(self, request: FillRequest) -> Prompt:
+        assert self._typed is not None
+        return layouts.native(request, self._vocabulary, self._profile, self._typed.can_spell)
+
     def _task(self, request: FillRequest, prompt: Prompt) -> Task:
         one_line = request.mode == "line"
         banned = self._special | self._newline if one_line else self._special
         width = self._profile.layout.line_width if one_line else self._profile.layout.block_width
         hints = self._hints(request, prompt, width)
+        at_first = self._no_start(request, prompt) if prompt.starts_line else banned
+        if self._typed is not None and prompt.forced:
+            at_first = self._typed.banned_at_first(prompt.forced)
         return Task(
             prompt=prompt,
-            rules=Rules.banning(banned, self._no_start(request, prompt) if prompt.starts_line else banned),
+            rules=Rules.banning(banned, at_first),
             width=width,
             one_line=one_line,
             newline=self._newline,
@@ -164,6 +175,7 @@ class ResidentEngine:
             drafted=self._profile.sampler.drafted,
             copies=self._copies(request, prompt),
             whole=self._whole(request, prompt) if one_line else Task.whole,
+            speller=self._typed,
             length=None if request.length_of is None else len(self._ids(prompt, request.length_of)),
         )
 
@@ -181,11 +193,21 @@ class ResidentEngine:
     def _whole(self, request: FillRequest, prompt: Prompt) -> Callable[[tuple[int, ...]], bool]:
         prefix, suffix = normalise(request.prefix), normalise(request.suffix)
         line = prefix.rfind("\n") + 1
-        typed = "" if prompt.held_back else prefix[line:]
+        rewritten = prompt.held_back and not prompt.forced
+        typed = "" if rewritten else prefix[line:].removesuffix(prompt.forced)
+        quote = string_at_start(prefix)
 
+        @cache
+        def defects(written: str) -> int:
+            text = prefix[:line] + typed + written + suffix
+            return balance(text, request.language, quote=quote, typed=line).defects
+
+        @cache
         def whole(ids: tuple[int, ...]) -> bool:
-            text = self._vocabulary.decode(ids)
-            return blocks.whole(typed + text.removeprefix("\n"), prefix[:line], suffix, request.language)
+            written = self._vocabulary.decode(ids).removeprefix("\n")
+            return blocks.whole(typed + written, prefix[:line], suffix, request.language) and (
+                defects(written) <= defects(prompt.forced)
+            )
 
         return whole
 
@@ -252,9 +274,12 @@ class ResidentEngine:
         weighted = sum(w * x for w, x in zip(calibration.confidence_weights, evidence, strict=True))
         return 1 / (1 + math.exp(-max(-30.0, weighted + calibration.confidence_bias)))
 
-    def _text(self, request: FillRequest, prompt: Prompt, ids: tuple[int, ...]) -> tuple[str, int]:
-        """The text of a middle and how many blanks before the cursor it replaces: as few as can be."""
+    def _text(self, request: FillRequest, prompt: Prompt, ids: tuple[int, ...]) -> tuple[str, int] | None:
+        """The text of a middle and how many blanks before the cursor it replaces: as few as can be. None where it does
+        not begin as it has to."""
         text = self._vocabulary.decode(ids)
+        if not text.startswith(prompt.forced):
+            return None
         if request.mode == "block":
             breaks = request.max_lines + prompt.starts_line
             text = "\n".join(text.split("\n")[:breaks])

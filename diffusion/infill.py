@@ -79,7 +79,7 @@ def _part(task: Task, part: int, before: Middle) -> Task:
     if part == 0:
         return task
     length = None if task.length is None else max(0, task.length - len(before.ids))
-    prompt = replace(task.prompt, encoder=task.prompt.encoder + before.ids, held_back="")
+    prompt = replace(task.prompt, encoder=task.prompt.encoder + before.ids, held_back="", forced="")
     rules = replace(task.rules, at_first=task.rules.elsewhere)
     return replace(task, prompt=prompt, rules=rules, seed=task.seed + part, hints=(), known={}, length=length)
 
@@ -119,7 +119,7 @@ def _one_canvas(task: Task, before: Middle, desk: Desk, limits: Limits) -> Gener
 
 def _drafted(task: Task, opened: Opened, desk: Desk, limits: Limits) -> list[Written]:
     """Step 2: what the encoder makes of the likeliest beginnings, as far as it comes to an end."""
-    starts = left_to_right.beginnings(task, desk, opened.seen)
+    starts = left_to_right.beginnings(task, desk, opened)
     lines = left_to_right.lines(task, desk, limits, starts, left_to_right.DRAFT_IDS)
     written = dict.fromkeys(line.ids for line in lines if line.finish == "stop")
     return [Written(ids=ids, length=len(ids), decoder_score=opened.score(ids)) for ids in written]
@@ -145,7 +145,7 @@ def _corrected(
         expected = [best.misfits.get(place, -1) for place in range(len(ids))]
         gained, written = 0.0, ids
         taken_back = _taken_back(opened.canvas, ids, best.misfits, desk)
-        for step in _steps(task, desk, limits, [taken_back], hints=[expected]):
+        for step in _steps(task, opened, desk, limits, [taken_back], hints=[expected]):
             (canvas,), (gained,), (slot,) = step.canvases, step.log_p, step.drafts
             written = canvas.middle
             yield Draft(ids=best.ids, canvas=canvas, slot=slot)
@@ -179,22 +179,31 @@ def _scored(written: Sequence[Written], task: Task, before: Middle, opened: Open
     rules = task.rules if task.corrections else None
     reads = read(desk.model, desk.cache, [one.ids for one in distinct], pins, rules, task.copies, before.ids)
     desk.tally.encodes += 1
+    log_p = [_conditional(found.log_p, one.ids, task, opened) for one, found in zip(distinct, reads, strict=True)]
     middles = [
         Middle(
             ids=before.ids + one.ids,
             ended=one.length < task.width,
             length_score=before.length_score + opened.log_p(one.length),
             decoder_score=before.decoder_score + one.decoder_score,
-            encoder_score=before.encoder_score + sum(found.log_p),
+            encoder_score=before.encoder_score + sum(gained),
             suffix_score=found.suffix,
-            least=min((before.least, *found.log_p)),
+            least=min((before.least, *gained)),
             misfits=found.misfits,
             known=task.known.get(one.ids, 0.0),
             whole=task.whole(before.ids + one.ids),
         )
-        for one, found in zip(distinct, reads, strict=True)
+        for one, found, gained in zip(distinct, reads, log_p, strict=True)
     ]
     return _ranked(middles)
+
+
+def _conditional(log_p: Sequence[float], ids: tuple[int, ...], task: Task, opened: Opened) -> tuple[float, ...]:
+    """log_p of `ids`, given what is forced: that of the ids which it takes to spell it become one."""
+    if task.speller is None or not task.prompt.forced:
+        return tuple(log_p)
+    count = task.speller.covering(ids, task.prompt.forced)
+    return sum(log_p[:count]) - opened.begun.log_p, *log_p[count:]
 
 
 def _ranked(middles: Iterable[Middle]) -> list[Middle]:
@@ -206,19 +215,19 @@ def _denoised(
     task: Task, before: Middle, opened: Opened, desk: Desk, limits: Limits, pace_ms: float
 ) -> Generator[Draft, None, tuple[list[Written], Finish]]:
     """Step 3: what becomes of the likeliest lengths and of the hints. Canvases that were given up are left out."""
-    hints = [hint for hint in opened.hints if hint.begins]
+    hints = [hint for hint in opened.hints if hint.begins and hint.ids[: len(opened.begun.ids)] == opened.begun.ids]
     lengths = [*opened.lengths, *(len(hint.ids) for hint in hints)]
     widths = (*desk.profile.layout.widths, task.width)
     width = next(width for width in widths if width > max(lengths) or width == task.width)
-    closed = [closed_canvas(opened.canvas, length, width) for length in opened.lengths]
-    closed += [hint.canvas(closed_canvas(opened.canvas, len(hint.ids), width)) for hint in hints]
+    closed = [opened.begin(closed_canvas(opened.canvas, length, width)) for length in opened.lengths]
+    closed += [hint.canvas(opened.begin(closed_canvas(opened.canvas, len(hint.ids), width))) for hint in hints]
     carried = [0.0] * len(opened.lengths) + [hint.confirmed_score for hint in hints]
     expected = [_aligned(opened.hints, length) for length in opened.lengths] + [hint.ids for hint in hints]
     finish: Finish = "stop"
     log_p = promise = (0.0,) * len(closed)
     priors = [opened.log_p(length) + score for length, score in zip(lengths, carried, strict=True)]
     for step in _steps(
-        task, desk, limits, closed, hints=expected, priors=priors, keep=task.candidates, pace_ms=pace_ms
+        task, opened, desk, limits, closed, hints=expected, priors=priors, keep=task.candidates, pace_ms=pace_ms
     ):
         closed, log_p, promise, finish = list(step.canvases), step.log_p, step.promise, step.finish or finish
         draft = replace(opened.canvas, slot=step.drafts[step.best], free=(False,) * width)
@@ -240,6 +249,7 @@ def _aligned(hints: Sequence[Hint], length: int) -> tuple[int, ...] | None:
 
 def _steps(
     task: Task,
+    opened: Opened,
     desk: Desk,
     limits: Limits,
     canvases: Sequence[Canvas],
@@ -254,7 +264,7 @@ def _steps(
         desk.model,
         desk.cache,
         canvases,
-        rules=task.rules,
+        rules=opened.rules,
         sampler=desk.profile.sampler,
         steps=task.steps,
         specials=desk.profile.specials,

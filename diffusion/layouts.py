@@ -5,16 +5,18 @@
                                                                       at cut, cut+1 ...        at cut+gap, whatever W is
 
 Where only blanks stand before the cursor on its line, they and the newline before them are not encoded: the model
-writes the newline and the indentation itself, so that it can propose another one. Knows ids; knows no torch.
+writes the newline and the indentation itself, so that it can propose another one. Elsewhere the token that the cursor
+may stand inside of is not encoded, and the middle has to begin with it (healing.py). Knows ids; knows no torch.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from diffusion.api import FillRequest
+from diffusion.healing import heal
 from diffusion.profiles import ModelProfile
 from diffusion.vocabulary import Vocabulary, normalise
 
@@ -24,12 +26,15 @@ SUFFIX_CHARS = 800
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """A request in ids. `held_back`: blanks before the cursor and the newline before them; the middle rewrites
-    them. `before` and `after`: all of the prefix without that, and of the suffix, that the request brings."""
+    """A request in ids. `held_back`: text before the cursor that the middle writes anew: blanks and the newline before
+    them, or, as `forced`, a token that may be unfinished, whose text it has to begin with; `typed` are the ids of that
+    by itself. `before` and `after`: all of the prefix without that, and of the suffix, that the request brings."""
 
     encoder: tuple[int, ...]
     pins: tuple[int, ...]
     held_back: str
+    forced: str = ""
+    typed: tuple[int, ...] = ()
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
 
@@ -44,10 +49,20 @@ class Prompt:
         return self.held_back.startswith("\n")
 
 
-def native(request: FillRequest, vocabulary: Vocabulary, profile: ModelProfile) -> Prompt:
-    """Lay out `request`. Work is bounded by the text that the language server sends."""
+def native(
+    request: FillRequest,
+    vocabulary: Vocabulary,
+    profile: ModelProfile,
+    can_spell: Callable[[str], bool] = lambda _: True,
+) -> Prompt:
+    """Lay out `request`. Work is bounded by the text that the language server sends. `can_spell`: are there ids that
+    begin with this text? Else the prefix is not healed."""
     prefix, suffix = normalise(request.prefix), normalise(request.suffix)
-    held_back = _held_back(prefix)
+    blanks = _blanks(prefix)
+    forced = "" if blanks else _unfinished(prefix)
+    if forced and not can_spell(forced):
+        forced = ""
+    held_back = blanks or forced
     lines = _lines(prefix[: len(prefix) - len(held_back)])
     layout = profile.layout
     # The window's share is fixed, or it would move whenever the context changes its length. The line being typed takes
@@ -64,6 +79,8 @@ def native(request: FillRequest, vocabulary: Vocabulary, profile: ModelProfile) 
         encoder=(*head, *_last(ids, layout.encoder - len(head))),
         pins=suffix_head(suffix, vocabulary, profile),
         held_back=held_back,
+        forced=forced,
+        typed=tuple(vocabulary.encode_line(forced)),
         before=tuple(_ids(lines, vocabulary)),
         after=tuple(_ids(_lines(suffix), vocabulary)),
     )
@@ -105,9 +122,15 @@ def window_start(sizes: list[int], budget: int) -> int:
     return starts[max(0, len(starts) - 3)]
 
 
-def _held_back(prefix: str) -> str:
+def _blanks(prefix: str) -> str:
     blanks = re.search(r"(?:\A|\n)[ \t]*\Z", prefix)
     return blanks.group() if blanks else ""
+
+
+def _unfinished(prefix: str) -> str:
+    """The token at the end of `prefix` that may go on, but an indentation, which belongs to the newline before it."""
+    healed = heal(prefix)
+    return healed.taken.removeprefix(" ") if healed.kept.endswith("\n") else healed.taken
 
 
 def _lines(text: str) -> list[str]:

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from diffusion.api import Finish
-from diffusion.copying import Copies
-from diffusion.opening import Desk, Task
+from diffusion.copying import mixed
+from diffusion.opening import Desk, Opened, Task
 from diffusion.ranking import Middle, Outcome
+from diffusion.samplers import BANNED
 from diffusion.stopping import Limits
 
 MAX_IDS = 64
@@ -54,26 +55,27 @@ def fill(task: Task, desk: Desk, limits: Limits) -> Iterator[Outcome]:
         yield Outcome(middles=(Middle(),), finish="deadline")
         return
     desk.encode(task.prompt.encoder)
-    (found,) = lines(task, desk, limits, [Line(ids=())], MAX_IDS)
+    (found,) = lines(task, desk, limits, [Line(ids=task.prompt.typed)], MAX_IDS)
     middle = Middle(ids=found.ids, ended=found.finish == "stop", decoder_score=found.log_p)
     yield Outcome(middles=(middle,), finish=found.finish or "length")
 
 
 @torch.inference_mode()
-def beginnings(task: Task, desk: Desk, seen: Tensor) -> list[Line]:
-    """The likeliest beginnings of a line, in ids: the first one, and the second where the first one is a newline. By
-    encoder and decoder together, a product of experts (Hinton 2002): the log probabilities `seen` (W, V) of the decoder
-    on a canvas that shows nothing know what follows the cursor."""
-    assert desk.cache.last_hidden is not None
-    chances = _both(desk.model.logits(desk.cache.last_hidden[0]) + task.rules.at_first, seen[0], task, ())
+def beginnings(task: Task, desk: Desk, opened: Opened) -> list[Line]:
+    """The likeliest beginnings of a line, in ids: the first one that nothing forces, and the second where the first one
+    is a newline. By encoder and decoder together, a product of experts (Hinton 2002): what the decoder has seen on a
+    canvas that shows nothing knows what follows the cursor."""
+    begun, seen = opened.begun, opened.seen
+    chances = _both(begun.ahead, opened.rules.at_first, seen[len(begun.ids)], task, begun.ids)
     if not task.prompt.starts_line:
         top = chances.topk(BEGINNINGS)
-        return [Line(ids=(token,), log_p=p) for token, p in zip(top.indices.tolist(), top.values.tolist(), strict=True)]
+        pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
+        return [Line(ids=(*begun.ids, token), log_p=log_p) for token, log_p in pairs if log_p > BANNED / 2]
     breaks = chances.topk(LINE_BREAKS)
     desk.tally.encodes += 1
     hidden = desk.model.continuations(breaks.indices[:, None], desk.cache)[:, -1]
     rows = [
-        chance + _both(logits + task.rules.elsewhere, seen[1], task, (int(token),))
+        chance + _both(logits, task.rules.elsewhere, seen[1], task, (int(token),))
         for token, chance, logits in zip(breaks.indices, breaks.values, desk.model.logits(hidden), strict=True)
     ]
     top, width = torch.stack(rows).flatten().topk(LINE_BEGINNINGS), len(rows[0])
@@ -83,9 +85,11 @@ def beginnings(task: Task, desk: Desk, seen: Tensor) -> list[Line]:
     ]
 
 
-def _both(logits: Tensor, seen: Tensor, task: Task, ids: tuple[int, ...]) -> Tensor:
-    """Log probabilities (V,) behind `ids` by the encoder's logits (V,) and the decoder's log probabilities (V,)."""
-    return _mixed(((logits.log_softmax(-1) + seen) / 2).log_softmax(-1), task.copies, ids)
+def _both(logits: Tensor, rule: Tensor, seen: Tensor, task: Task, ids: tuple[int, ...]) -> Tensor:
+    """Log probabilities (V,) behind `ids` by the encoder's logits (V,) and the decoder's log probabilities (V,), with
+    the bans of `rule` (V,), which hold for copies, too."""
+    both = ((logits + rule).log_softmax(-1) + seen) / 2
+    return mixed(both.log_softmax(-1), task.copies, ids) + rule
 
 
 @torch.inference_mode()
@@ -130,7 +134,7 @@ def _longer(line: Line, logits: Tensor, task: Task, desk: Desk, most: int) -> Li
 def _next(task: Task, desk: Desk, logits: Tensor, ids: tuple[int, ...]) -> tuple[int, float, bool]:
     """logits (V,) behind `ids` -> the likeliest id that may stand there, its log probability, and whether it is an
     end: a newline, unless the middle begins with one, or the end of the file."""
-    log_p = _mixed(logits.log_softmax(-1), task.copies, ids)
+    log_p = mixed(logits.log_softmax(-1), task.copies, ids)
     ending = torch.zeros_like(task.newline) if not ids and task.prompt.starts_line else task.newline.clone()
     ending[desk.profile.tokens["eof"]] = True
     rule = task.rules.elsewhere if ids else task.rules.at_first
@@ -139,14 +143,3 @@ def _next(task: Task, desk: Desk, logits: Tensor, ids: tuple[int, ...]) -> tuple
         ending = torch.zeros_like(ending)
         token = int((log_p + rule).argmax())
     return token, float(log_p[token]), bool(ending[token])
-
-
-def _mixed(log_p: Tensor, copies: Copies | None, ids: tuple[int, ...]) -> Tensor:
-    """log_p (V,) of the model behind `ids` -> (V,) with the copies in it."""
-    copied = copies and copies.after(ids)
-    if not copied or not copied.weight:
-        return log_p
-    p = log_p.exp() * (1 - copied.weight)
-    places = torch.tensor(list(copied.p), device=p.device)
-    shares = torch.tensor(list(copied.p.values()), dtype=p.dtype, device=p.device)
-    return p.index_add(0, places, copied.weight * shares).log()

@@ -7,14 +7,14 @@ Also what every step works on: the task, and the desk with model and cache. Know
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from diffusion.canvas import Canvas, closed_canvas, open_canvas
-from diffusion.copying import Copies
+from diffusion.copying import Copies, mixed
 from diffusion.denoise import Rules
 from diffusion.kv_cache import KeyValueCache
 from diffusion.layouts import Prompt
@@ -22,6 +22,7 @@ from diffusion.lengths import Floats, distribution, likeliest
 from diffusion.model import ResidentModel
 from diffusion.profiles import Calibration, ModelProfile
 from diffusion.samplers import BANNED, propose
+from diffusion.spelling import Typed
 
 BEGIN_MARGIN = 2.0
 """Nats. A hint whose first id is so much less likely than the likeliest one is no more than a candidate: most often the
@@ -34,7 +35,7 @@ class Task:
     that may be right, none empty nor as long as the slot. `known`: how likely some of them are to be right, from 0 to
     1, as far as that is known before the model looks at them. `length`: the true length, if it is known. `copies` from
     the text around the cursor, where the profile wants them. `drafted`: lines written left to right are candidates.
-    `whole`: can the line end with this middle?"""
+    `whole`: can the line end with this middle? `speller`: says how to spell what the prompt forces."""
 
     prompt: Prompt
     rules: Rules
@@ -52,6 +53,7 @@ class Task:
     copies: Copies | None = None
     drafted: bool = False
     whole: Callable[[tuple[int, ...]], bool] = lambda _: True
+    speller: Typed | None = None
 
 
 @dataclass(kw_only=True)
@@ -113,9 +115,22 @@ class Hint:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Begun:
+    """By the encoder, of what the prompt forces: the `ids` that spell its beginning, the `rest` that the next id has to
+    begin with, the log probability (nats) of all of it, and the logits (V,) behind `ids`."""
+
+    ids: tuple[int, ...] = ()
+    rest: str = ""
+    log_p: float = 0.0
+    ahead: Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
 class Opened:
     """What step 1 has found: log probabilities `seen` (W, V) on the open canvas, its argmax `slot` with those of its
-    ids, the `lengths` to try, likeliest first, and the `probabilities` (W + 1,) of all."""
+    ids, the `lengths` to try, likeliest first, and the `probabilities` (W + 1,) of all.
+
+    `begun`: what the prompt forces; the `rules` know the rest of that, from its ids on."""
 
     canvas: Canvas
     seen: Tensor
@@ -124,6 +139,13 @@ class Opened:
     lengths: tuple[int, ...]
     probabilities: Floats
     hints: tuple[Hint, ...]
+    rules: Rules
+    begun: Begun
+
+    def begin(self, canvas: Canvas) -> Canvas:
+        """`canvas`, whose slot is free, with what has begun committed."""
+        ids = self.begun.ids
+        return canvas.written((*ids, *canvas.slot[len(ids) :]), (False,) * len(ids) + canvas.free[len(ids) :])
 
     def log_p(self, length: int) -> float:
         return float(np.log(max(self.probabilities[length], 1e-9)))
@@ -169,29 +191,59 @@ def opened(task: Task, desk: Desk) -> Opened:
         model.tensor([row.ids for row in rows]), model.tensor([row.positions for row in rows]), desk.cache
     )
     raw = model.logits(hidden[0, : task.width])
-    first = torch.arange(task.width, device=raw.device) == 0
+    places = torch.arange(task.width, device=raw.device)
+    begun, rules, shortest = _begun(task, desk), task.rules, int(task.prompt.starts_line)
+    if task.speller is not None and task.prompt.forced:
+        rules = replace(rules, at_first=task.speller.only(begun.rest), first=len(begun.ids))
+        shortest = len(begun.ids) + 1
     probabilities = distribution(calibrated(_ends(task, canvas.end, raw), desk.profile.calibration))
     if task.length is not None:
-        chosen = [min(task.length, task.width)]
+        chosen = [min(max(task.length, shortest), task.width)]
     else:
-        sampler, shortest = desk.profile.sampler, int(task.prompt.starts_line)
+        sampler = desk.profile.sampler
         chosen = likeliest(probabilities, sampler.lengths, task.candidates, sampler.length_mass, shortest)
-    allowed = task.rules.apply(raw, first).log_softmax(-1)
-    slot_log_p, likeliest_ids = allowed.max(-1)
-    begins = allowed[0] >= slot_log_p[0] - BEGIN_MARGIN  # (V,)
+    seen = task.rules.apply(raw, places == 0).log_softmax(-1)
+    begins = seen[0] >= seen[0].max() - BEGIN_MARGIN  # (V,)
+    drafted = seen if not task.prompt.forced else rules.apply(raw, places == rules.first).log_softmax(-1)
+    slot_log_p, likeliest_ids = drafted.max(-1)
+    slot = (*begun.ids, *likeliest_ids[len(begun.ids) :].tolist())
     checked = [
-        _checked(hint, task.rules.apply(model.logits(row[: len(hint)]), first[: len(hint)]), begins, model)
+        _checked(hint, task.rules.apply(model.logits(row[: len(hint)]), places[: len(hint)] == 0), begins, model)
         for hint, row in zip(task.hints, hidden[1:], strict=True)
     ]
     return Opened(
         canvas=canvas,
-        seen=allowed,
-        slot=tuple(likeliest_ids.tolist()),
+        seen=seen,
+        slot=slot,
         slot_log_p=tuple(slot_log_p.tolist()),
         lengths=tuple(chosen),
         probabilities=probabilities,
         hints=tuple(hint for hint in checked if min(hint.log_p) > BANNED / 2),
+        rules=rules,
+        begun=begun,
     )
+
+
+def _begun(task: Task, desk: Desk) -> Begun:
+    """Greedy: an id that spells a part is taken where it is likelier than all together that complete it."""
+    model, hidden = desk.model, desk.cache.last_hidden
+    assert hidden is not None
+    begun = Begun(rest=task.prompt.forced, ahead=model.logits(hidden[0]))
+    while task.speller is not None and begun.rest:
+        log_p = mixed(begun.ahead.log_softmax(-1), task.copies, begun.ids)
+        whole = float(log_p[task.speller.completing(begun.rest)].logsumexp(-1))
+        piece = max(task.speller.pieces(begun.rest), key=lambda token: float(log_p[token]), default=None)
+        if piece is None or float(log_p[piece]) <= whole:
+            return replace(begun, log_p=begun.log_p + whole)
+        ids = (*begun.ids, piece)
+        desk.tally.encodes += 1
+        begun = Begun(
+            ids=ids,
+            rest=task.speller.after(piece, begun.rest),
+            log_p=begun.log_p + float(log_p[piece]),
+            ahead=model.logits(model.continuations(model.tensor([ids]), desk.cache)[0, -1]),
+        )
+    return begun
 
 
 def _checked(hint: tuple[int, ...], logits: Tensor, begins: Tensor, model: ResidentModel) -> Hint:

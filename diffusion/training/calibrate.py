@@ -26,7 +26,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from diffusion import infill, layouts, model, opening, ranking
+from diffusion import infill, model, opening, ranking
 from diffusion.api import EngineError, FillRequest, parse_request
 from diffusion.engine import ResidentEngine
 from diffusion.opening import Desk, Tally, Task
@@ -104,12 +104,12 @@ class Calibrator(ResidentEngine):
         (outcome,) = (e for e in infill.fill(task, desk, Limits()) if isinstance(e, Outcome))
         wanted = (task.prompt.held_back + hole.middle).rstrip()
         for middle, evidence in zip(outcome.middles, ranking.features(outcome.middles), strict=True):
-            if (text := self._vocabulary.decode(middle.ids)).strip():
+            if (text := self._vocabulary.decode(middle.ids)).strip() and text.startswith(task.prompt.forced):
                 return evidence, text.rstrip() == wanted
         return None
 
     def _prepared(self, hole: Hole) -> tuple[Task, Desk]:
-        prompt = layouts.native(hole.request, self._vocabulary, self._profile)
+        prompt = self._prompt(hole.request)
         desk = Desk(model=self._model, cache=self._model.new_cache(), profile=self._profile, tally=Tally())
         return self._task(hole.request, prompt), desk
 

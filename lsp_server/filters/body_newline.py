@@ -6,8 +6,9 @@ import re
 from dataclasses import replace
 
 from diffusion.api import FillRequest
+from grammars.brackets import balance
 from grammars.languages import language_for
-from lsp_server.filters.brackets import balance, before_cursor
+from lsp_server.filters.brackets import before_cursor
 from lsp_server.filters.indent_unit import indent_unit
 from lsp_server.filters.surroundings import at_line_start, indent_unit_of, line_before, rest_of_line, split_indent
 

@@ -7,9 +7,10 @@ Only a text that starts its line is looked at.
 from __future__ import annotations
 
 from diffusion.api import FillRequest
+from grammars.brackets import balance
 from grammars.languages import language_for
 from grammars.lines import indent_of
-from lsp_server.filters.brackets import balance, before_cursor
+from lsp_server.filters.brackets import before_cursor
 from lsp_server.filters.surroundings import (
     at_line_start,
     goes_on,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from diffusion.api import FillRequest
-from lsp_server.filters.brackets import balance, closers_taken_over
+from grammars.brackets import balance
+from lsp_server.filters.brackets import closers_taken_over
 from lsp_server.filters.surroundings import MARKUP, Rejected
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*|(?=>))(?:[^<>\"'{}]|\"[^\"]*\"|'[^']*'|\{[^{}]*\})*?(/?)>")

@@ -100,8 +100,8 @@ def test_same_request_same_text_warm_or_cold(engine: ResidentEngine, tiny: Tiny)
 
 
 def test_a_known_length_is_counted_in_ids_with_what_is_held_back(engine: ResidentEngine, tiny: Tiny) -> None:
-    """Digits are single ids; on a blank line the newline and the indentation are one more."""
-    for marked, length in (("x = │\n", 5), ("if a:\n    │\n", 6)):
+    """Digits are single ids; on a blank line the newline and the indentation are one more, else what is forced is."""
+    for marked, length in (("x =  │\n", 5), ("x = │\n", 6), ("if a:\n    │\n", 6)):
         asked = request(marked, length_of="12345")
         assert engine._task(asked, layouts.native(asked, tiny.vocabulary, tiny.profile)).length == length
 
@@ -115,7 +115,7 @@ def test_a_middle_longer_than_the_slot_goes_on_in_the_next(engine: ResidentEngin
 
 
 def test_an_empty_middle_is_no_candidate(engine: ResidentEngine) -> None:
-    assert result(engine, request(length_of="")).candidates == ()
+    assert result(engine, request("def f(a):\n    return  │\n\nf(1)\n", length_of="")).candidates == ()
 
 
 def test_a_deadline_gives_the_best_draft(engine: ResidentEngine) -> None:
@@ -140,7 +140,7 @@ def test_an_empty_middle_is_no_answer_where_a_confidence_tells_what_others_are_w
 ) -> None:
     calibration = Calibration(confidence_weights=(0.1,) * FEATURES) if calibrated else None
     engine = ResidentEngine(replace(tiny.profile, calibration=calibration), tiny.vocabulary, tiny.model)
-    written = tuple(tiny.vocabulary.encode("value"))
+    written = tuple(tiny.vocabulary.encode(" value"))
     empty, other = Middle(encoder_score=-1.0), Middle(ids=written, encoder_score=-2.0)
     outcome = Outcome(middles=(empty, other), finish="stop", uncorrected=empty)
     monkeypatch.setattr(infill, "fill", lambda *_: iter([outcome]))

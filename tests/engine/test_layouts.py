@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from diffusion.api import ContextItem, FillRequest
 from diffusion.layouts import Prompt, context_text, native, window_start
+from diffusion.vocabulary import normalise
 
 from .conftest import TEXTS, Tiny
 
@@ -30,14 +31,35 @@ def test_blanks_before_the_cursor_are_held_back_with_their_newline(tiny: Tiny) -
     for marked, held_back, encoded in (
         ("if a:\n    x = 1\n    │\ny = 2\n", "\n    ", "if a:\n    x = 1"),
         ("if a:\n│\n", "\n", "if a:"),
-        ("x = │\n", "", "x = "),
+        ("x =  │\n", "", "x =  "),
         ("    │", "    ", ""),
         ("│", "", ""),
         ("a\r\n\t│\r\nb", "\n\t", "a"),
     ):
         prompt = lay_out(tiny, marked)
         assert (prompt.held_back, text_of(tiny, prompt.encoder)) == (held_back, encoded)
-        assert prompt.starts_line == held_back.startswith("\n")
+        assert prompt.starts_line == held_back.startswith("\n") and not prompt.forced
+
+
+def test_a_token_that_may_go_on_is_not_encoded_and_has_to_be_written(tiny: Tiny) -> None:
+    for marked, forced, encoded in (
+        ("x = ba│r\n", " ba", "x ="),
+        ("x = │\n", " ", "x ="),
+        ("f(│\n", "(", "f"),
+        ("if a:\n    b12│\n", "b12", "if a:\n    "),
+        ("/**\n *│\n", "*", "/**\n "),  # one blank of indentation belongs to the newline
+        ("x│", "x", ""),
+    ):
+        prompt = lay_out(tiny, marked)
+        assert (prompt.forced, prompt.held_back, text_of(tiny, prompt.encoder)) == (forced, forced, encoded)
+        assert text_of(tiny, prompt.typed) == forced
+        assert text_of(tiny, prompt.before) == encoded
+
+
+def test_what_no_ids_can_spell_stays_in_the_prefix(tiny: Tiny) -> None:
+    request = FillRequest(id="1", prefix="x = été", suffix="\n", language="python")
+    prompt = native(request, tiny.vocabulary, tiny.profile, can_spell=str.isascii)
+    assert (prompt.forced, prompt.held_back, text_of(tiny, prompt.encoder)) == ("", "", "x = été")
 
 
 def test_the_head_says_language_and_whether_the_window_starts_the_file(tiny: Tiny) -> None:
@@ -52,7 +74,8 @@ def test_the_head_says_language_and_whether_the_window_starts_the_file(tiny: Tin
 def test_context_stands_before_the_window_without_what_the_window_shows(tiny: Tiny) -> None:
     items = (ContextItem(kind="import", text="import os"), ContextItem(kind="import", text="import re"))
     prompt = lay_out(tiny, "import os\nx│", path="one/two/three.py", context=items)
-    assert text_of(tiny, prompt.encoder) == context_text("one/two/three.py", ["import re"]) + "import os\nx"
+    shown = text_of(tiny, prompt.encoder) + prompt.forced
+    assert shown == context_text("one/two/three.py", ["import re"]) + "import os\nx"
     assert context_text("one/two/three.py", []) == "two/three.py"
 
 
@@ -72,7 +95,7 @@ def test_any_text_fits(tiny: Tiny, before: str, after: str, path: str) -> None:
     prompt = native(request, tiny.vocabulary, tiny.profile)
     assert 3 <= len(prompt.encoder) <= tiny.profile.layout.encoder
     assert len(prompt.pins) <= tiny.profile.layout.pins
-    assert before.replace("\r\n", "\n").replace("\r", "\n").endswith(prompt.held_back)
+    assert normalise(before * 9).endswith(prompt.held_back)
 
 
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=200))

@@ -14,6 +14,7 @@ from diffusion.engine import ResidentEngine
 from diffusion.left_to_right import BEGINNINGS, BEHIND, LINE_BEGINNINGS, LINE_BREAKS, MAX_IDS, Line, beginnings, lines
 from diffusion.opening import Desk, Tally, Task, opened
 from diffusion.profiles import FEATURES, Calibration
+from diffusion.samplers import BANNED
 from diffusion.stopping import Limits
 
 from .conftest import Tiny
@@ -53,8 +54,8 @@ def with_copies(
 def greedy(tiny: Tiny, asked: FillRequest) -> tuple[str, float, bool]:
     """The text, its log probability with that of its end, and whether it came to one."""
     prompt = layouts.native(asked, tiny.vocabulary, tiny.profile)
-    ids, newlines, score = list(prompt.encoder), tiny.vocabulary.newline_ids, 0.0
-    written: list[int] = []
+    ids, newlines, score = [*prompt.encoder, *prompt.typed], tiny.vocabulary.newline_ids, 0.0
+    written = list(prompt.typed)
     blanks = blocks.indentations(asked.prefix, asked.suffix, asked.language)
     starts = {tiny.vocabulary.encode_line(f"\n{indent}x")[0] for indent in blanks} if blanks else newlines
     while len(written) < MAX_IDS:
@@ -93,7 +94,7 @@ def test_it_writes_what_the_library_writes_greedily(engine: ResidentEngine, tiny
         kept = text.startswith(blanks)
         text, before = (text[len(blanks) :], 0) if kept else (text, len(blanks))
     else:
-        before = 0
+        text, before = text.removeprefix(prompt.forced), 0
     if not text.strip():
         assert found.candidates == ()
         return
@@ -141,31 +142,38 @@ def test_lines_of_a_batch_are_what_each_is_by_itself(
 
 
 @pytest.mark.parametrize(
-    "marked", ["def f(a):\n    return │\n", "x = │)\n", "def f():\n    │\n    return a\n", "for a in b:\n│\nx = 1\n"]
+    "marked",
+    [
+        "def f(a):\n    return │\n",
+        "x = fo│)\n",
+        "x =  │)\n",
+        "def f():\n    │\n    return a\n",
+        "for a in b:\n│\nx = 1\n",
+    ],
 )
 def test_lines_begin_with_what_both_sides_find_likely(engine: ResidentEngine, tiny: Tiny, marked: str) -> None:
     """A naive loop over all that may stand there is the oracle."""
     desk, task = desk_and_task(engine, tiny, marked)
-    seen = opened(task, desk).seen
-
+    first_step = opened(task, desk)
+    seen, begun, at_first = first_step.seen, first_step.begun.ids, first_step.rules.at_first
     encoder = tiny.library.model.encoder.language_model
 
     def log_p(ids: tuple[int, ...]) -> torch.Tensor:
         tokens = torch.tensor([[*task.prompt.encoder, *ids]])
         with torch.no_grad():
             own = tiny.model.logits(encoder(input_ids=tokens).last_hidden_state[0, -1])
-        both = (own + (task.rules.elsewhere if ids else task.rules.at_first)).log_softmax(-1) / 2 + seen[len(ids)] / 2
+        rule = at_first if ids == begun else task.rules.elsewhere
+        both = (own + rule).log_softmax(-1) / 2 + seen[len(ids)] / 2
         before, after = task.prompt.before, task.prompt.after
-        return with_copies(both.log_softmax(-1), [before, after], (*before, *ids), tiny.profile.copying)
+        return with_copies(both.log_softmax(-1), [before, after], (*before, *ids), tiny.profile.copying) + rule
 
-    first = log_p(())
-    chances: dict[tuple[int, ...], float] = {(token,): float(first[token]) for token in range(len(first))}
+    chances = {(*begun, token): float(p) for token, p in enumerate(log_p(begun)) if p > BANNED / 2}
     if task.prompt.starts_line:
         breaks = sorted(chances, key=lambda ids: -chances[ids])[:LINE_BREAKS]
         chances = {(*ids, token): chances[ids] + float(more) for ids in breaks for token, more in enumerate(log_p(ids))}
-    found = {line.ids: line.log_p for line in beginnings(task, desk, seen)}
+    found = {line.ids: line.log_p for line in beginnings(task, desk, first_step)}
     assert list(found) == sorted(chances, key=lambda ids: -chances[ids])[: len(found)]
-    assert len(found) == (LINE_BEGINNINGS if task.prompt.starts_line else BEGINNINGS)
+    assert len(found) == (LINE_BEGINNINGS if task.prompt.starts_line else min(BEGINNINGS, len(chances)))
     assert all(log_p == pytest.approx(chances[ids], abs=1e-3) for ids, log_p in found.items())
 
 

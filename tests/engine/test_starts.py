@@ -61,7 +61,7 @@ def what_it_would_write(task: Task, desk: Desk, tiny: Tiny) -> tuple[int, ...]:
 
 def test_an_exact_hint_is_accepted_in_one_forward(engine: ResidentEngine, tiny: Tiny) -> None:
     task, desk = prepared(engine, tiny, request(length_of="12345"))
-    hint = opening.opened(task, desk).slot[:5]
+    hint = opening.opened(task, desk).slot[: task.length]
     last = outcome(replace(task, hints=(hint,)), desk)
     assert [middle.ids for middle in last.middles] == [hint]
     assert desk.tally.forwards == 1
@@ -74,37 +74,43 @@ def test_a_nearly_exact_hint_keeps_what_is_right_of_it(engine: ResidentEngine, t
     task, desk = prepared(engine, tiny, request(length_of="12345"))
     right = what_it_would_write(task, desk, tiny)
     wrong = tiny.vocabulary.encode("z")[0]
-    assert wrong != right[0]
-    (hint,) = opening.opened(replace(task, hints=((wrong, *right[1:]),)), desk).hints
-    assert hint.agreed == (False, *(True,) * (len(right) - 1))
+    assert wrong != right[1]
+    (hint,) = opening.opened(replace(task, hints=((right[0], wrong, *right[2:]),)), desk).hints
+    assert hint.agreed == (True, False, *(True,) * (len(right) - 2))
     canvas = hint.canvas(closed_canvas(opening.first_canvas(task, desk), len(right), task.width))
-    assert canvas.free[0] and not any(canvas.free[1:])
-    assert canvas.slot[1 : len(right)] == right[1:]
+    assert canvas.free.index(True) == 1 and sum(canvas.free) == 1
+    assert canvas.slot[2 : len(right)] == right[2:]
 
 
 def test_every_start_is_a_candidate_as_it_is(engine: ResidentEngine, tiny: Tiny) -> None:
     starts = ("12", "34", "5", "678")  # digits are single ids: two of the same length
     task, desk = prepared(engine, tiny, request(n=3, starts=starts))
     middles = {tiny.vocabulary.decode(middle.ids): middle for middle in outcome(task, desk).middles}
-    assert set(starts) <= set(middles)
+    assert {task.prompt.forced + start for start in starts} <= set(middles)
 
 
 def test_a_literal_has_the_scores_of_a_naive_loop(engine: ResidentEngine, tiny: Tiny) -> None:
     task, desk = prepared(engine, tiny, request(n=3, starts=("12",)))
     (found,) = (middle for middle in outcome(task, desk).middles if middle.ids == task.hints[0])
-    cache, total = tiny.model.new_cache(), []
+    cache, total, forced = tiny.model.new_cache(), [], 0.0
     ids, written = list(task.prompt.encoder), list[int]()
     prompt, weights = task.prompt, tiny.profile.copying
+    assert prompt.forced == " "
     for token in (*task.hints[0], *task.prompt.pins[: ranking.SCORED_PINS]):
         tiny.model.encode(ids, cache)
         assert cache.last_hidden is not None
-        own = float(tiny.model.logits(cache.last_hidden)[0].log_softmax(-1)[token].exp())
+        own = tiny.model.logits(cache.last_hidden)[0].log_softmax(-1).exp().tolist()
         copied, agree = naive([prompt.before, prompt.after], (*prompt.before, *written), len(weights) - 1)
-        total.append(math.log((1 - weights[agree]) * own + weights[agree] * copied.get(token, 0.0)))
+        p = [(1 - weights[agree]) * own[one] + weights[agree] * copied.get(one, 0.0) for one in range(len(own))]
+        if not written:
+            blank = [one for one, text in enumerate(tiny.vocabulary.texts) if text.startswith(prompt.forced)]
+            forced = math.log(sum(p[one] for one in blank))
+        total.append(math.log(p[token]))
         ids.append(token)
         written.append(token)
-    assert found.encoder_score == pytest.approx(sum(total[:2]), abs=1e-3)
-    assert found.suffix_score == pytest.approx(sum(total[2:]), abs=1e-3)
+    length = len(task.hints[0])
+    assert found.encoder_score == pytest.approx(sum(total[:length]) - forced, abs=1e-3)
+    assert found.suffix_score == pytest.approx(sum(total[length:]), abs=1e-3)
 
 
 @pytest.mark.parametrize("start", ["", "  ", "1\n2", "1\r2", "7" * 40, "\n1"])

@@ -69,7 +69,7 @@ def test_the_calibrator_sees_what_the_engine_does(tiny: Tiny) -> None:
     request = FillRequest(id="1", language="python", path="a.py", prefix="x = ", suffix="\ny = 2\n", starts=("12",))
     hole = Hole(request=request, middle="alpha + beta")
     ends, over = calibrator.ends(hole)
-    length = len(tiny.vocabulary.encode(hole.middle))  # nothing is held back: the line is not blank
+    length = len(tiny.vocabulary.encode(" " + hole.middle))  # the blank before the cursor is held back
     assert len(ends) == len(over) == tiny.profile.layout.line_width
     assert over == [position >= length for position in range(len(over))]
     assert all(0 <= end <= 1 + 1e-6 for end in ends)

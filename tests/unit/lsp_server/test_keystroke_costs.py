@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grammars.brackets import balance
 from lsp_server import limits, secrets
 from lsp_server.documents import Document
 from lsp_server.files import Files
-from lsp_server.filters.brackets import balance
 
 CODE = [
     *("a", " ", "\n", "\n", "(", ")", "[", "]", "{", "}", "=", "/", ";", ",", "return", "\\", "\r\n"),
