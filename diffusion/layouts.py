@@ -62,8 +62,7 @@ def native(
     forced = "" if blanks else _unfinished(prefix)
     if forced and not can_spell(forced):
         forced = ""
-    held_back = blanks or forced
-    lines = _lines(prefix[: len(prefix) - len(held_back)])
+    lines = _lines(prefix[: len(prefix) - len(blanks or forced)])
     layout = profile.layout
     # The window's share is fixed, or it would move whenever the context changes its length. The line being typed takes
     # no part in it, since its ids come and go.
@@ -78,7 +77,7 @@ def native(
     return Prompt(
         encoder=(*head, *_last(ids, layout.encoder - len(head))),
         pins=suffix_head(suffix, vocabulary, profile),
-        held_back=held_back,
+        held_back=blanks or forced,
         forced=forced,
         typed=tuple(vocabulary.encode_line(forced)),
         before=tuple(_ids(lines, vocabulary)),
@@ -120,6 +119,11 @@ def window_start(sizes: list[int], budget: int) -> int:
             filled = 0
         filled += size
     return starts[max(0, len(starts) - 3)]
+
+
+def held_back(prefix: str) -> str:
+    """What of `prefix` (line ends LF) the middle writes anew, if it can be spelled."""
+    return _blanks(prefix) or _unfinished(prefix)
 
 
 def _blanks(prefix: str) -> str:

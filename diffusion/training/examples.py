@@ -1,7 +1,8 @@
 """Training examples: a window of a source file, cuts in it, and for every cut a canvas.
 
-A window is tokenised in pieces that end at the cuts, since cursors stand inside tokens too. The canvas of a cut has a
-slot (the middle, then end-of-middle to its end) and the head of the suffix, as layouts.py lays them out to serve.
+A window is tokenised in pieces that end at the cuts, since what follows a cursor may begin inside of a token. The
+canvas of a cut has a slot (the middle, then end-of-middle to its end) and the head of the suffix, as layouts.py lays
+them out to serve.
 Two kinds of canvas: "open", where the length is unknown and the slot's width says nothing about it, and "closed",
 where the end is already committed and the slot has shrunk. Knows tokens and numpy; knows no torch and no files.
 """
@@ -17,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from diffusion.layouts import context_text, encoder_head
+from diffusion.layouts import context_text, encoder_head, held_back
 from diffusion.profiles import ModelProfile
 from diffusion.vocabulary import Vocabulary
 
@@ -81,10 +82,11 @@ def make(source: Source, rng: random.Random, vocabulary: Vocabulary, profile: Mo
 
 
 def random_span(text: str, rng: random.Random) -> Span | None:
-    """A middle as an editor or a benchmark would cut it; None where the text has no such place."""
+    """A middle as an editor or a benchmark would cut it, with what a prompt holds back; None where the text has no such
+    place."""
     (kind,) = rng.choices(list(SPAN_KINDS), weights=[share for share, _ in SPAN_KINDS.values()])
     span = SPAN_KINDS[kind][1](text, rng)
-    return span and _from_line_start(text, span)
+    return span and Span(span.start - len(held_back(text[: span.start])), span.end)
 
 
 def rest_of_line(text: str, rng: random.Random) -> Span | None:
@@ -168,13 +170,6 @@ def _random_line(text: str, rng: random.Random) -> Span | None:
         if text[start:end].strip():
             return Span(start, end)
     return None
-
-
-def _from_line_start(text: str, span: Span) -> Span:
-    """Where only blanks stand before the middle on its line, they and the newline before them belong to it."""
-    line = text.rfind("\n", 0, span.start)
-    blank = not text[line + 1 : span.start].strip(" \t")
-    return Span(max(line, 0), max(span.end, line)) if blank else span
 
 
 def _window_start(text: str, rng: random.Random) -> int:

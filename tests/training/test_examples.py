@@ -54,13 +54,16 @@ def test_every_canvas_continues_its_window(tiny: Tiny, text: str, seed: int) -> 
 
 
 @given(text=st.text(alphabet="ab ():\n\t.=", max_size=300), seed=st.integers(0, 1000))
-def test_spans_lie_in_the_text_and_take_the_blanks_before_them(text: str, seed: int) -> None:
+def test_spans_lie_in_the_text_and_take_what_a_prompt_holds_back(tiny: Tiny, text: str, seed: int) -> None:
     span = random_span(text, random.Random(seed))
     if span is None:
         return
     assert 0 <= span.start <= span.end <= len(text)
-    line = text[text.rfind("\n", 0, span.start) + 1 : span.start]
-    assert line.strip(" \t") or span.start == 0 or text[span.start] == "\n"
+    prompts = [
+        native(FillRequest(id="1", prefix=text[:cursor], suffix=text[cursor:]), tiny.vocabulary, tiny.profile)
+        for cursor in range(span.start, span.end + 1)
+    ]
+    assert any(len(prompt.held_back) == place for place, prompt in enumerate(prompts))
 
 
 def test_all_kinds_of_spans_come_up() -> None:
