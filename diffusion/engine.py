@@ -1,7 +1,6 @@
 """FillRequest in, events out: the only place that knows profile, layout, model and cache together.
 
-Ids become text here, and the rules of a request (one line, so many lines) become bans on ids. Synchronous and for one
-thread. Knows no queue, no HTTP, and no client beyond the name under which its caches are kept.
+Synchronous and for one thread. Knows no queue, no HTTP, and no client beyond the name under which its caches are kept.
 """
 
 from __future__ import annotations
@@ -10,12 +9,10 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
-from itertools import chain, repeat
 
 import torch
 
-from diffusion import blocks, infill, layouts, left_to_right, model, native_memory, ranking
+from diffusion import infill, left_to_right, model, native_memory, ranking
 from diffusion.api import (
     Candidate,
     Cell,
@@ -32,24 +29,14 @@ from diffusion.api import (
 )
 from diffusion.cache_pool import CachePool
 from diffusion.chat import Answer, Begun, ChatModel
-from diffusion.copying import Copies
-from diffusion.denoise import Rules
-from diffusion.layouts import Prompt
 from diffusion.model import ResidentModel
 from diffusion.model_files import is_lack_of_memory
-from diffusion.opening import Desk, Tally, Task
+from diffusion.opening import Desk, Tally
 from diffusion.profiles import ModelProfile, chat_profiles, load_profile
 from diffusion.ranking import Outcome
-from diffusion.spelling import Typed
 from diffusion.stopping import Cancelled, Limits
-from diffusion.vocabulary import Vocabulary, normalise
-from grammars.brackets import balance, string_at_start
-
-CANVASES = {"line": 2, "block": 4}
-"""Slots that may follow one another before a middle counts as endless."""
-
-STARTS = 4
-"""Starts of a request that are looked at: each is a row of the batch."""
+from diffusion.tasks import Tasks
+from diffusion.vocabulary import Vocabulary
 
 
 class ResidentEngine:
@@ -60,10 +47,8 @@ class ResidentEngine:
         self._profile, self._vocabulary, self._model = profile, vocabulary, resident
         self._caches = CachePool(resident.new_cache, round(profile.cache_mb * 1e6))
         self._chat = ChatModel(profile, vocabulary, resident) if profile.chat else None
-        self._typed = None if profile.chat else Typed(vocabulary.texts, resident.vocabulary_size, resident.device)
-        self._every = ids = torch.arange(resident.vocabulary_size, device=resident.device)
-        self._special = (ids < profile.specials) | (ids >= len(vocabulary))
-        self._newline = torch.isin(ids, torch.tensor(sorted(vocabulary.newline_ids), device=resident.device))
+        size, device = resident.vocabulary_size, resident.device
+        self._tasks = None if profile.chat else Tasks(profile, vocabulary, size, device)
 
     def fill(
         self,
@@ -96,6 +81,12 @@ class ResidentEngine:
             torch.cuda.empty_cache()
         hint = "close other programs, or take a smaller model: `midfill model list`"
         raise EngineError("there was not enough memory for this request", hint, "model")
+
+    @property
+    def tasks(self) -> Tasks:
+        """Of a model with the native layout: what lays out its requests."""
+        assert self._tasks is not None
+        return self._tasks
 
     def forget(self, client: str) -> None:
         """Give up what is kept for a client that has gone."""
@@ -140,98 +131,12 @@ class ResidentEngine:
             message = f"the model {self.name} completes code and takes no instructions, so it cannot edit"
             hint = f"choose a chat model: {', '.join(chat_profiles())}, or a server; see `midfill model list`"
             raise EngineError(message, hint, "unsupported")
-        prompt = self._prompt(request)
-        task = self._task(request, prompt)
+        tasks, prompt = self.tasks, self.tasks.prompt(request)
+        task = tasks.task(request, prompt)
         events: Iterator[infill.Draft | Outcome] = infill.fill(task, desk, limits)
         if request.decoding == "left-to-right":
             events = left_to_right.fill(task, desk, limits)
-        return Begun(events=events, text=lambda ids: self._text(request, prompt, ids))
-
-    def _prompt(self, request: FillRequest) -> Prompt:
-        assert self._typed is not None
-        return layouts.native(request, self._vocabulary, self._profile, self._typed.can_spell)
-
-    def _task(self, request: FillRequest, prompt: Prompt) -> Task:
-        one_line = request.mode == "line"
-        banned = self._special | self._newline if one_line else self._special
-        width = self._profile.layout.line_width if one_line else self._profile.layout.block_width
-        hints = self._hints(request, prompt, width)
-        at_first = self._no_start(request, prompt) if prompt.starts_line else banned
-        if self._typed is not None and prompt.forced:
-            at_first = self._typed.banned_at_first(prompt.forced)
-        return Task(
-            prompt=prompt,
-            rules=Rules.banning(banned, at_first),
-            width=width,
-            one_line=one_line,
-            newline=self._newline,
-            candidates=request.n,
-            steps=request.steps or self._profile.sampler.steps,
-            canvases=CANVASES[request.mode],
-            corrections=self._profile.sampler.corrections if request.corrections is None else request.corrections,
-            seed=request.seed,
-            hints=tuple(hints),
-            known=hints,
-            drafted=self._profile.sampler.drafted,
-            copies=self._copies(request, prompt),
-            whole=self._whole(request, prompt) if one_line else Task.whole,
-            speller=self._typed,
-            length=None if request.length_of is None else len(self._ids(prompt, request.length_of)),
-        )
-
-    def _no_start(self, request: FillRequest, prompt: Prompt) -> torch.Tensor:
-        """(V,) bool: ids that no line at this place begins with."""
-        blanks: frozenset[str] | None = frozenset({prompt.held_back.removeprefix("\n")})
-        if not request.keep_indent:
-            blanks = blocks.indentations(normalise(request.prefix), normalise(request.suffix), request.language)
-        if blanks is None:
-            return self._special | ~self._newline
-        lines = [f"\n{indent}x" for indent in blanks] + ["\n"] * (request.mode == "block")
-        starts = [self._vocabulary.encode_line(line)[0] for line in lines]
-        return ~torch.isin(self._every, torch.tensor(starts, device=self._every.device))
-
-    def _whole(self, request: FillRequest, prompt: Prompt) -> Callable[[tuple[int, ...]], bool]:
-        prefix, suffix = normalise(request.prefix), normalise(request.suffix)
-        line = prefix.rfind("\n") + 1
-        rewritten = prompt.held_back and not prompt.forced
-        typed = "" if rewritten else prefix[line:].removesuffix(prompt.forced)
-        quote = string_at_start(prefix)
-
-        @cache
-        def defects(written: str) -> int:
-            text = prefix[:line] + typed + written + suffix
-            return balance(text, request.language, quote=quote, typed=line).defects
-
-        @cache
-        def whole(ids: tuple[int, ...]) -> bool:
-            written = self._vocabulary.decode(ids).removeprefix("\n")
-            return blocks.whole(typed + written, prefix[:line], suffix, request.language) and (
-                defects(written) <= defects(prompt.forced)
-            )
-
-        return whole
-
-    def _copies(self, request: FillRequest, prompt: Prompt) -> Copies | None:
-        if not self._profile.copying:
-            return None
-        after = () if request.decoding == "left-to-right" else prompt.after
-        return Copies(prompt.before, after, self._profile.copying)
-
-    def _ids(self, prompt: Prompt, middle: str) -> tuple[int, ...]:
-        """The ids of a middle at this place, with what the prompt holds back in front."""
-        return tuple(self._vocabulary.encode(prompt.held_back + normalise(middle)))
-
-    def _hints(self, request: FillRequest, prompt: Prompt, width: int) -> dict[tuple[int, ...], float]:
-        """The ids of the first starts that can be an answer, not empty, within the slot and the request's lines; and
-        how likely they are."""
-        lines = request.max_lines if request.mode == "block" else 1
-        fitting: dict[tuple[int, ...], float] = {}
-        for start, likely in zip(request.starts, chain(request.likely, repeat(0.0)), strict=False):
-            text = normalise(start)
-            ids = self._ids(prompt, text) if text.strip() and text.count("\n") < lines else ()
-            if 0 < len(ids) < width and (len(fitting) < STARTS or ids in fitting):
-                fitting[ids] = max(likely, fitting.get(ids, 0.0))
-        return fitting
+        return Begun(events=events, text=lambda ids: tasks.text(request, prompt, ids))
 
     def _result(
         self, request: FillRequest | EditRequest, work: Begun, outcome: Outcome, cost: Cost, tally: Tally
@@ -273,19 +178,6 @@ class ResidentEngine:
             return math.exp(evidence[0])
         weighted = sum(w * x for w, x in zip(calibration.confidence_weights, evidence, strict=True))
         return 1 / (1 + math.exp(-max(-30.0, weighted + calibration.confidence_bias)))
-
-    def _text(self, request: FillRequest, prompt: Prompt, ids: tuple[int, ...]) -> tuple[str, int] | None:
-        """The text of a middle and how many blanks before the cursor it replaces: as few as can be. None where it does
-        not begin as it has to."""
-        text = self._vocabulary.decode(ids)
-        if not text.startswith(prompt.forced):
-            return None
-        if request.mode == "block":
-            breaks = request.max_lines + prompt.starts_line
-            text = "\n".join(text.split("\n")[:breaks])
-        blanks = prompt.held_back.removeprefix("\n")
-        text = text.removeprefix("\n") if prompt.starts_line else text
-        return (text[len(blanks) :], 0) if text.startswith(blanks) else (text, len(blanks))
 
     def _cells(self, draft: infill.Draft) -> tuple[Cell, ...]:
         """The slot as a client may show it: proposals where it is still masked."""

@@ -203,7 +203,7 @@ def _conditional(log_p: Sequence[float], ids: tuple[int, ...], task: Task, opene
     if task.speller is None or not task.prompt.forced:
         return tuple(log_p)
     count = task.speller.covering(ids, task.prompt.forced)
-    return sum(log_p[:count]) - opened.begun.log_p, *log_p[count:]
+    return sum(log_p[:count]) - opened.spelled.log_p, *log_p[count:]
 
 
 def _ranked(middles: Iterable[Middle]) -> list[Middle]:
@@ -215,7 +215,7 @@ def _denoised(
     task: Task, before: Middle, opened: Opened, desk: Desk, limits: Limits, pace_ms: float
 ) -> Generator[Draft, None, tuple[list[Written], Finish]]:
     """Step 3: what becomes of the likeliest lengths and of the hints. Canvases that were given up are left out."""
-    hints = [hint for hint in opened.hints if hint.begins and hint.ids[: len(opened.begun.ids)] == opened.begun.ids]
+    hints = [hint for hint in opened.hints if hint.begins and hint.ids[: len(opened.spelled.ids)] == opened.spelled.ids]
     lengths = [*opened.lengths, *(len(hint.ids) for hint in hints)]
     widths = (*desk.profile.layout.widths, task.width)
     width = next(width for width in widths if width > max(lengths) or width == task.width)

@@ -65,12 +65,12 @@ def beginnings(task: Task, desk: Desk, opened: Opened) -> list[Line]:
     """The likeliest beginnings of a line, in ids: the first one that nothing forces, and the second where the first one
     is a newline. By encoder and decoder together, a product of experts (Hinton 2002): what the decoder has seen on a
     canvas that shows nothing knows what follows the cursor."""
-    begun, seen = opened.begun, opened.seen
-    chances = _both(begun.ahead, opened.rules.at_first, seen[len(begun.ids)], task, begun.ids)
+    spelled, seen = opened.spelled, opened.seen
+    chances = _both(spelled.ahead, opened.rules.at_first, seen[len(spelled.ids)], task, spelled.ids)
     if not task.prompt.starts_line:
         top = chances.topk(BEGINNINGS)
         pairs = zip(top.indices.tolist(), top.values.tolist(), strict=True)
-        return [Line(ids=(*begun.ids, token), log_p=log_p) for token, log_p in pairs if log_p > BANNED / 2]
+        return [Line(ids=(*spelled.ids, token), log_p=log_p) for token, log_p in pairs if log_p > BANNED / 2]
     breaks = chances.topk(LINE_BREAKS)
     desk.tally.encodes += 1
     hidden = desk.model.continuations(breaks.indices[:, None], desk.cache)[:, -1]

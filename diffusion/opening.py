@@ -115,7 +115,7 @@ class Hint:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Begun:
+class Spelled:
     """By the encoder, of what the prompt forces: the `ids` that spell its beginning, the `rest` that the next id has to
     begin with, the log probability (nats) of all of it, and the logits (V,) behind `ids`."""
 
@@ -130,7 +130,7 @@ class Opened:
     """What step 1 has found: log probabilities `seen` (W, V) on the open canvas, its argmax `slot` with those of its
     ids, the `lengths` to try, likeliest first, and the `probabilities` (W + 1,) of all.
 
-    `begun`: what the prompt forces; the `rules` know the rest of that, from its ids on."""
+    `spelled`: what the prompt forces; the `rules` know the rest of that, from its ids on."""
 
     canvas: Canvas
     seen: Tensor
@@ -140,11 +140,11 @@ class Opened:
     probabilities: Floats
     hints: tuple[Hint, ...]
     rules: Rules
-    begun: Begun
+    spelled: Spelled
 
     def begin(self, canvas: Canvas) -> Canvas:
-        """`canvas`, whose slot is free, with what has begun committed."""
-        ids = self.begun.ids
+        """`canvas`, whose slot is free, with what is `spelled` committed."""
+        ids = self.spelled.ids
         return canvas.written((*ids, *canvas.slot[len(ids) :]), (False,) * len(ids) + canvas.free[len(ids) :])
 
     def log_p(self, length: int) -> float:
@@ -192,10 +192,10 @@ def opened(task: Task, desk: Desk) -> Opened:
     )
     raw = model.logits(hidden[0, : task.width])
     places = torch.arange(task.width, device=raw.device)
-    begun, rules, shortest = _begun(task, desk), task.rules, int(task.prompt.starts_line)
+    spelled, rules, shortest = _spelled(task, desk), task.rules, int(task.prompt.starts_line)
     if task.speller is not None and task.prompt.forced:
-        rules = replace(rules, at_first=task.speller.only(begun.rest), first=len(begun.ids))
-        shortest = len(begun.ids) + 1
+        rules = replace(rules, at_first=task.speller.only(spelled.rest), first=len(spelled.ids))
+        shortest = len(spelled.ids) + 1
     probabilities = distribution(calibrated(_ends(task, canvas.end, raw), desk.profile.calibration))
     if task.length is not None:
         chosen = [min(max(task.length, shortest), task.width)]
@@ -206,7 +206,7 @@ def opened(task: Task, desk: Desk) -> Opened:
     begins = seen[0] >= seen[0].max() - BEGIN_MARGIN  # (V,)
     drafted = seen if not task.prompt.forced else rules.apply(raw, places == rules.first).log_softmax(-1)
     slot_log_p, likeliest_ids = drafted.max(-1)
-    slot = (*begun.ids, *likeliest_ids[len(begun.ids) :].tolist())
+    slot = (*spelled.ids, *likeliest_ids[len(spelled.ids) :].tolist())
     checked = [
         _checked(hint, task.rules.apply(model.logits(row[: len(hint)]), places[: len(hint)] == 0), begins, model)
         for hint, row in zip(task.hints, hidden[1:], strict=True)
@@ -220,30 +220,30 @@ def opened(task: Task, desk: Desk) -> Opened:
         probabilities=probabilities,
         hints=tuple(hint for hint in checked if min(hint.log_p) > BANNED / 2),
         rules=rules,
-        begun=begun,
+        spelled=spelled,
     )
 
 
-def _begun(task: Task, desk: Desk) -> Begun:
+def _spelled(task: Task, desk: Desk) -> Spelled:
     """Greedy: an id that spells a part is taken where it is likelier than all together that complete it."""
     model, hidden = desk.model, desk.cache.last_hidden
     assert hidden is not None
-    begun = Begun(rest=task.prompt.forced, ahead=model.logits(hidden[0]))
-    while task.speller is not None and begun.rest:
-        log_p = mixed(begun.ahead.log_softmax(-1), task.copies, begun.ids)
-        whole = float(log_p[task.speller.completing(begun.rest)].logsumexp(-1))
-        piece = max(task.speller.pieces(begun.rest), key=lambda token: float(log_p[token]), default=None)
+    spelled = Spelled(rest=task.prompt.forced, ahead=model.logits(hidden[0]))
+    while task.speller is not None and spelled.rest:
+        log_p = mixed(spelled.ahead.log_softmax(-1), task.copies, spelled.ids)
+        whole = float(log_p[task.speller.completing(spelled.rest)].logsumexp(-1))
+        piece = max(task.speller.pieces(spelled.rest), key=lambda token: float(log_p[token]), default=None)
         if piece is None or float(log_p[piece]) <= whole:
-            return replace(begun, log_p=begun.log_p + whole)
-        ids = (*begun.ids, piece)
+            return replace(spelled, log_p=spelled.log_p + whole)
+        ids = (*spelled.ids, piece)
         desk.tally.encodes += 1
-        begun = Begun(
+        spelled = Spelled(
             ids=ids,
-            rest=task.speller.after(piece, begun.rest),
-            log_p=begun.log_p + float(log_p[piece]),
+            rest=task.speller.after(piece, spelled.rest),
+            log_p=spelled.log_p + float(log_p[piece]),
             ahead=model.logits(model.continuations(model.tensor([ids]), desk.cache)[0, -1]),
         )
-    return begun
+    return spelled
 
 
 def _checked(hint: tuple[int, ...], logits: Tensor, begins: Tensor, model: ResidentModel) -> Hint:

@@ -59,7 +59,7 @@ class Sampler:
     drafted: bool = False
 
 
-FEATURES = 9
+FEATURES = 10
 """So many numbers the confidence in a middle is computed from (ranking.features)."""
 
 

@@ -100,7 +100,7 @@ def features(middles: Sequence[Middle]) -> list[tuple[float, ...]]:
     """Per middle the numbers that its confidence is computed from, in nats unless said otherwise: the decoder's and the
     encoder's log probability, that of the least likely id, that of the suffix head, the log of its share among all by
     score, its lead over the best of the others, the log odds of what was known before, the log of its number of ids,
-    and the encoder's log probability per id."""
+    the encoder's log probability per id, and its probability itself."""
     scores = np.array([middle.score for middle in middles])
     shares = scores - np.logaddexp.reduce(scores)
     rows: list[tuple[float, ...]] = []
@@ -117,6 +117,7 @@ def features(middles: Sequence[Middle]) -> list[tuple[float, ...]]:
             math.log((middle.known + UNKNOWN) / (1 + UNKNOWN - middle.known)),
             math.log(max(1, len(middle.ids))),
             middle.encoder_score / max(1, len(middle.ids)),
+            math.exp(min(0.0, middle.encoder_score)),
         ))  # fmt: skip
     return rows
 

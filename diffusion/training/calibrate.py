@@ -93,7 +93,7 @@ class Calibrator(ResidentEngine):
     def ends(self, hole: Hole) -> tuple[list[float], list[bool]]:
         """Per slot position, the raw end probability and whether the true middle is over there."""
         task, desk = self._prepared(hole)
-        length = len(self._ids(task.prompt, hole.middle))
+        length = len(self.tasks.ids(task.prompt, hole.middle))
         self._model.encode(task.prompt.encoder, desk.cache)
         raw = opening.end_probabilities(task, opening.first_canvas(task, desk), desk)[0]
         return raw.tolist(), [position >= length for position in range(task.width)]
@@ -109,9 +109,9 @@ class Calibrator(ResidentEngine):
         return None
 
     def _prepared(self, hole: Hole) -> tuple[Task, Desk]:
-        prompt = self._prompt(hole.request)
+        prompt = self.tasks.prompt(hole.request)
         desk = Desk(model=self._model, cache=self._model.new_cache(), profile=self._profile, tally=Tally())
-        return self._task(hole.request, prompt), desk
+        return self.tasks.task(hole.request, prompt), desk
 
 
 def calibrate(profile_name: str, found: Sequence[Hole]) -> tuple[Calibration, list[float], list[bool]]:

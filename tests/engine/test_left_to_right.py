@@ -121,7 +121,7 @@ def test_a_deadline_gives_what_there_is_and_a_cancelled_one_nothing(engine: Resi
 def desk_and_task(engine: ResidentEngine, tiny: Tiny, marked: str) -> tuple[Desk, Task]:
     asked = request(marked, decoding="diffusion")
     desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=tiny.profile, tally=Tally())
-    task = engine._task(asked, layouts.native(asked, tiny.vocabulary, tiny.profile))
+    task = engine.tasks.task(asked, layouts.native(asked, tiny.vocabulary, tiny.profile))
     desk.encode(task.prompt.encoder)
     return desk, task
 
@@ -155,7 +155,7 @@ def test_lines_begin_with_what_both_sides_find_likely(engine: ResidentEngine, ti
     """A naive loop over all that may stand there is the oracle."""
     desk, task = desk_and_task(engine, tiny, marked)
     first_step = opened(task, desk)
-    seen, begun, at_first = first_step.seen, first_step.begun.ids, first_step.rules.at_first
+    seen, begun, at_first = first_step.seen, first_step.spelled.ids, first_step.rules.at_first
     encoder = tiny.library.model.encoder.language_model
 
     def log_p(ids: tuple[int, ...]) -> torch.Tensor:

@@ -12,10 +12,11 @@ from diffusion import infill, layouts, opening, ranking
 from diffusion.api import FillRequest, Result
 from diffusion.canvas import closed_canvas
 from diffusion.denoise import Rules, denoise
-from diffusion.engine import STARTS, ResidentEngine
+from diffusion.engine import ResidentEngine
 from diffusion.opening import Desk, Tally, Task
 from diffusion.ranking import Outcome
 from diffusion.stopping import Limits
+from diffusion.tasks import STARTS
 
 from .conftest import Tiny
 from .test_copying import naive
@@ -34,7 +35,7 @@ def prepared(engine: ResidentEngine, tiny: Tiny, asked: FillRequest) -> tuple[Ta
     prompt = layouts.native(asked, tiny.vocabulary, tiny.profile)
     desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=tiny.profile, tally=Tally())
     tiny.model.encode(prompt.encoder, desk.cache)
-    return engine._task(asked, prompt), desk
+    return engine.tasks.task(asked, prompt), desk
 
 
 def outcome(task: Task, desk: Desk) -> Outcome:

@@ -29,10 +29,10 @@ def engine(tiny: Tiny) -> ResidentEngine:
 def prepared(engine: ResidentEngine, tiny: Tiny, marked: str, **more) -> tuple[Task, Desk]:  # type: ignore[no-untyped-def]
     prefix, suffix = marked.split("│")
     asked = FillRequest(id="1", prefix=prefix, suffix=suffix, **{"language": "python", **more})
-    prompt = engine._prompt(asked)
+    prompt = engine.tasks.prompt(asked)
     desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=tiny.profile, tally=Tally())
     desk.encode(prompt.encoder)
-    return engine._task(asked, prompt), desk
+    return engine.tasks.task(asked, prompt), desk
 
 
 @settings(max_examples=40)
@@ -58,7 +58,7 @@ def test_what_is_typed_is_spelled_as_the_encoder_likes_best(engine: ResidentEngi
     """The library's forward over the whole text is the oracle, and a loop over all ids."""
     task, desk = prepared(engine, tiny, marked)
     task = replace(task, copies=None)
-    begun, texts = opening.opened(task, desk).begun, tiny.vocabulary.texts
+    spelled, texts = opening.opened(task, desk).spelled, tiny.vocabulary.texts
     left, ids, log_p = task.prompt.forced, list[int](), 0.0
     while True:
         with torch.no_grad():
@@ -74,9 +74,9 @@ def test_what_is_typed_is_spelled_as_the_encoder_likes_best(engine: ResidentEngi
         ids.append(best)
         log_p += math.log(p[best])
         left = left[len(texts[best]) :]
-    assert (begun.ids, begun.rest) == (tuple(ids), left)
-    assert begun.log_p == pytest.approx(log_p + math.log(whole), abs=1e-3)
-    torch.testing.assert_close(begun.ahead, logits, atol=1e-3, rtol=1e-3)
+    assert (spelled.ids, spelled.rest) == (tuple(ids), left)
+    assert spelled.log_p == pytest.approx(log_p + math.log(whole), abs=1e-3)
+    torch.testing.assert_close(spelled.ahead, logits, atol=1e-3, rtol=1e-3)
 
 
 def test_the_cursor_may_be_anywhere_in_a_word_and_the_prompt_stays(engine: ResidentEngine, tiny: Tiny) -> None:

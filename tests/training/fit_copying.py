@@ -15,6 +15,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import torch
+
 from diffusion import layouts
 from diffusion.copying import Copies
 from diffusion.denoise import Rules
@@ -33,8 +35,8 @@ def seen(engine: ResidentEngine, hole: Hole) -> Iterator[tuple[int, float, float
     prompt = layouts.native(hole.request, engine._vocabulary, engine._profile)
     cache = engine._model.new_cache()
     engine._model.encode(prompt.encoder, cache)
-    middle = engine._ids(prompt, hole.middle)
-    free = engine._newline & False
+    middle = engine.tasks.ids(prompt, hole.middle)
+    free = torch.zeros(engine._model.vocabulary_size, dtype=torch.bool)
     (own,) = read(engine._model, cache, [middle], (), Rules.banning(free, free))
     copies = Copies(prompt.before, prompt.after, (0.0,) * (LONGEST + 1))
     for place, (token, log_p) in enumerate(zip(middle, own.log_p, strict=True)):
