@@ -200,7 +200,7 @@ def _scored(written: Sequence[Written], task: Task, before: Middle, opened: Open
 
 def _conditional(log_p: Sequence[float], ids: tuple[int, ...], task: Task, opened: Opened) -> tuple[float, ...]:
     """log_p of `ids`, given what is forced: that of the ids which it takes to spell it become one."""
-    if task.speller is None or not task.prompt.forced:
+    if not task.prompt.forced:
         return tuple(log_p)
     count = task.speller.covering(ids, task.prompt.forced)
     return sum(log_p[:count]) - opened.spelled.log_p, *log_p[count:]

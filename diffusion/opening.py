@@ -45,6 +45,7 @@ class Task:
     candidates: int
     steps: int
     canvases: int
+    speller: Typed
     corrections: int = 0
     seed: int = 0
     hints: tuple[tuple[int, ...], ...] = ()
@@ -53,7 +54,6 @@ class Task:
     copies: Copies | None = None
     drafted: bool = False
     whole: Callable[[tuple[int, ...]], bool] = lambda _: True
-    speller: Typed | None = None
 
 
 @dataclass(kw_only=True)
@@ -193,7 +193,7 @@ def opened(task: Task, desk: Desk) -> Opened:
     raw = model.logits(hidden[0, : task.width])
     places = torch.arange(task.width, device=raw.device)
     spelled, rules, shortest = _spelled(task, desk), task.rules, int(task.prompt.starts_line)
-    if task.speller is not None and task.prompt.forced:
+    if task.prompt.forced:
         rules = replace(rules, at_first=task.speller.only(spelled.rest), first=len(spelled.ids))
         shortest = len(spelled.ids) + 1
     probabilities = distribution(calibrated(_ends(task, canvas.end, raw), desk.profile.calibration))
@@ -229,7 +229,7 @@ def _spelled(task: Task, desk: Desk) -> Spelled:
     model, hidden = desk.model, desk.cache.last_hidden
     assert hidden is not None
     spelled = Spelled(rest=task.prompt.forced, ahead=model.logits(hidden[0]))
-    while task.speller is not None and spelled.rest:
+    while spelled.rest:
         log_p = mixed(spelled.ahead.log_softmax(-1), task.copies, spelled.ids)
         whole = float(log_p[task.speller.completing(spelled.rest)].logsumexp(-1))
         piece = max(task.speller.pieces(spelled.rest), key=lambda token: float(log_p[token]), default=None)
