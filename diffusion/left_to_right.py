@@ -133,10 +133,9 @@ def _longer(line: Line, logits: Tensor, task: Task, desk: Desk, most: int) -> Li
 
 def _next(task: Task, desk: Desk, logits: Tensor, ids: tuple[int, ...]) -> tuple[int, float, bool]:
     """logits (V,) behind `ids` -> the likeliest id that may stand there, its log probability, and whether it is an
-    end: a newline, unless the middle begins with one, or the end of the file."""
+    end. A newline is none where the middle begins with it."""
     log_p = mixed(logits.log_softmax(-1), task.copies, ids)
-    ending = torch.zeros_like(task.newline) if not ids and task.prompt.starts_line else task.newline.clone()
-    ending[desk.profile.tokens["eof"]] = True
+    ending = task.ends if ids or not task.prompt.starts_line else task.ends & ~task.newline
     rule = task.rules.elsewhere if ids else task.rules.at_first
     token = int((log_p + torch.where(ending, 0.0, rule)).argmax())
     if ending[token] and not task.whole(ids):

@@ -31,17 +31,19 @@ author is still in the middle of a word."""
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What to fill, in ids. `one_line`: a newline ends the middle. `candidates`: so many at least. `hints`: middles
-    that may be right, none empty nor as long as the slot. `known`: how likely some of them are to be right, from 0 to
-    1, as far as that is known before the model looks at them. `length`: the true length, if it is known. `copies` from
-    the text around the cursor, where the profile wants them. `drafted`: lines written left to right are candidates.
-    `whole`: can the line end with this middle? `speller`: says how to spell what the prompt forces."""
+    """What to fill, in ids. `one_line`: a newline ends the middle. `newline` and `ends`, which ends a line written left
+    to right: (V,) bool. `candidates`: so many at least. `hints`: middles that may be right, none empty nor as long as
+    the slot. `known`: how likely some of them are to be right, from 0 to 1, before the model looks at them. `length`:
+    the true length, if it is known. `copies` from the text around the cursor, where the profile wants them. `drafted`:
+    lines written left to right are candidates. `whole`: can the line end with this middle? `speller`: says how to spell
+    what the prompt forces."""
 
     prompt: Prompt
     rules: Rules
     width: int
     one_line: bool
     newline: Tensor
+    ends: Tensor
     candidates: int
     steps: int
     canvases: int

@@ -59,6 +59,7 @@ class Tasks:
             width=width,
             one_line=one_line,
             newline=self._newline,
+            ends=self._ends(request),
             candidates=request.n,
             steps=request.steps or self._profile.sampler.steps,
             canvases=CANVASES[request.mode],
@@ -72,6 +73,18 @@ class Tasks:
             speller=self._typed,
             length=None if request.length_of is None else len(self.ids(prompt, request.length_of)),
         )
+
+    def _ends(self, request: FillRequest) -> torch.Tensor:
+        """(V,) bool: newlines, the end of the file, and what the cursor's line goes on with, a closing bracket, say, or
+        more behind that."""
+        ends = self._newline.clone()
+        ends[self._profile.tokens["eof"]] = True
+        rest = normalise(request.suffix).partition("\n")[0].rstrip()
+        if rest and request.decoding != "left-to-right":
+            first = self._vocabulary.encode_line(rest)[0]
+            ends[first] = True
+            ends[self._typed.completing(self._vocabulary.texts[first])] = True
+        return ends
 
     def _no_start(self, request: FillRequest, prompt: Prompt) -> torch.Tensor:
         """(V,) bool: ids that no line at this place begins with."""

@@ -190,3 +190,26 @@ def test_a_line_far_behind_another_is_given_up(engine: ResidentEngine, tiny: Tin
     starts = [Line(ids=ended.ids[:1]), Line(ids=(going,), log_p=ended.log_p - 10 * BEHIND)]
     first, second = lines(task, desk, Limits(), starts, 12)
     assert first.ids == ended.ids and second.finish == "length" and len(second.ids) <= len(ended.ids) + 1
+
+
+def test_a_line_ends_where_the_cursors_line_goes_on(engine: ResidentEngine, tiny: Tiny) -> None:
+    texts = tiny.vocabulary.texts
+
+    def ends(asked: FillRequest) -> set[str]:
+        task = engine.tasks.task(asked, engine.tasks.prompt(asked))
+        return {texts[token] for token in task.ends.nonzero()[:, 0].tolist()}
+
+    lines_and_file = {texts[token] for token in tiny.vocabulary.newline_ids} | {""}
+    behind = ends(request("x = f(│)\n", decoding="diffusion")) - lines_and_file
+    assert ")" in behind and all(text.startswith(")") for text in behind)
+    assert ends(request("x = f(│  \n", decoding="diffusion")) == ends(request("x = f(│)\n")) == lines_and_file
+
+    desk, task = desk_and_task(engine, tiny, "x = f(a, │)\n")
+    (closing,) = tiny.vocabulary.encode(")")
+    logits = torch.zeros(len(texts))
+    logits[closing] = 9.0
+    task = replace(task, copies=None)
+    written = (*task.prompt.typed, *tiny.vocabulary.encode("b"))
+    assert left_to_right._next(task, desk, logits, written)[::2] == (closing, True)
+    open_inside = (*task.prompt.typed, *tiny.vocabulary.encode("b("))
+    assert left_to_right._next(task, desk, logits, open_inside)[::2] == (closing, False)
