@@ -94,8 +94,8 @@ def _both(logits: Tensor, rule: Tensor, seen: Tensor, task: Task, ids: tuple[int
 
 @torch.inference_mode()
 def lines(task: Task, desk: Desk, limits: Limits, starts: Sequence[Line], most: int) -> list[Line]:
-    """The `starts`, all of a length and in one batch, with the likeliest id after the other, `most` at most, up to the
-    end of the line or the file. The cache holds the prompt, before and afterwards. Raises Cancelled between calls."""
+    """The `starts`, all of a length and in one batch, with the likeliest id after the other, `most` at most, up to one
+    of the ids that end a line. The cache holds the prompt, before and afterwards. Raises Cancelled between calls."""
     model, ahead = desk.model, desk.cache.last_hidden
     assert ahead is not None
     found = list(starts)
