@@ -108,7 +108,7 @@ def lines(task: Task, desk: Desk, limits: Limits, starts: Sequence[Line], most: 
                 hidden = model.go_on(new, branch)[:, -1]
             logits = model.logits(hidden)
             found = [
-                _longer(line, row, task, desk, most) if line.finish is None else line
+                _longer(line, row, task, most) if line.finish is None else line
                 for line, row in zip(found, logits, strict=True)
             ]
             least = max((line.log_p for line in found if line.finish == "stop"), default=-math.inf) - BEHIND
@@ -122,16 +122,16 @@ def lines(task: Task, desk: Desk, limits: Limits, starts: Sequence[Line], most: 
             new = model.tensor([line.ids[-1:] or (0,) for line in found])  # whatever, where a line is at its end
 
 
-def _longer(line: Line, logits: Tensor, task: Task, desk: Desk, most: int) -> Line:
+def _longer(line: Line, logits: Tensor, task: Task, most: int) -> Line:
     """`line` with the likeliest id or its end; logits (V,) behind it."""
-    token, log_p, ends = _next(task, desk, logits, line.ids)
+    token, log_p, ends = _next(task, logits, line.ids)
     if ends:
         return replace(line, log_p=line.log_p + log_p, finish="stop")
     ids = (*line.ids, token)
     return Line(ids=ids, log_p=line.log_p + log_p, finish="length" if len(ids) == most else None)
 
 
-def _next(task: Task, desk: Desk, logits: Tensor, ids: tuple[int, ...]) -> tuple[int, float, bool]:
+def _next(task: Task, logits: Tensor, ids: tuple[int, ...]) -> tuple[int, float, bool]:
     """logits (V,) behind `ids` -> the likeliest id that may stand there, its log probability, and whether it is an
     end. A newline is none where the middle begins with it."""
     log_p = mixed(logits.log_softmax(-1), task.copies, ids)

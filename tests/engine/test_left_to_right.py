@@ -204,12 +204,12 @@ def test_a_line_ends_where_the_cursors_line_goes_on(engine: ResidentEngine, tiny
     assert ")" in behind and all(text.startswith(")") for text in behind)
     assert ends(request("x = f(│  \n", decoding="diffusion")) == ends(request("x = f(│)\n")) == lines_and_file
 
-    desk, task = desk_and_task(engine, tiny, "x = f(a, │)\n")
+    _, task = desk_and_task(engine, tiny, "x = f(a, │)\n")
     (closing,) = tiny.vocabulary.encode(")")
     logits = torch.zeros(len(texts))
     logits[closing] = 9.0
     task = replace(task, copies=None)
     written = (*task.prompt.typed, *tiny.vocabulary.encode("b"))
-    assert left_to_right._next(task, desk, logits, written)[::2] == (closing, True)
+    assert left_to_right._next(task, logits, written)[::2] == (closing, True)
     open_inside = (*task.prompt.typed, *tiny.vocabulary.encode("b("))
-    assert left_to_right._next(task, desk, logits, open_inside)[::2] == (closing, False)
+    assert left_to_right._next(task, logits, open_inside)[::2] == (closing, False)
