@@ -52,10 +52,10 @@ class Rules:
         """From (V,) bool masks of what is banned."""
         return cls(elsewhere=elsewhere.float() * BANNED, at_first=at_first.float() * BANNED)
 
-    def apply(self, logits: Tensor, first: Tensor) -> Tensor:
-        """logits (N, V), first (N,) bool: which rows are a slot's position `first`. The logits with bans."""
+    def apply(self, logits: Tensor, places: Tensor) -> Tensor:
+        """logits (N, V) at a slot's `places` (N,). Returns the logits with bans."""
         logits = logits + self.elsewhere
-        logits[first] += self.at_first - self.elsewhere
+        logits[places == self.first] += self.at_first - self.elsewhere
         return logits
 
 
@@ -114,7 +114,7 @@ def denoise(
     pins = model.tensor([canvas.pins for canvas in canvases]).view(count, -1)  # (B, P)
     positions = model.tensor([canvas.positions for canvas in canvases])  # (B, W + P)
     hinted = model.tensor([_padded(hints[row] if row < len(hints) else None, width) for row in range(count)])
-    first = torch.arange(width, device=ids.device) == rules.first
+    places = torch.arange(width, device=ids.device)
     if sampler.noise == "uniform":
         noise = uniform_noise(ids.shape, specials, model.vocabulary_size, generator, ids.device)
         ids = torch.where(free, noise, ids)
@@ -140,7 +140,7 @@ def denoise(
             model,
             hidden[:, :width][marks],
             rules,
-            first.expand_as(marks)[marks],
+            places.expand_as(marks)[marks],
             hinted[rows][marks],
             temperature_at(sampler.temperature, step, steps),
             generator,
@@ -199,7 +199,7 @@ def _proposals(
     model: ResidentModel,
     hidden: Tensor,
     rules: Rules,
-    first: Tensor,
+    places: Tensor,
     hints: Tensor,
     temperature: float,
     generator: torch.Generator,
@@ -210,7 +210,7 @@ def _proposals(
     parts, kept = [], []
     for start in range(0, len(hidden), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)
-        logits = rules.apply(model.logits(hidden[part]), first[part])
+        logits = rules.apply(model.logits(hidden[part]), places[part])
         parts.append(propose(logits, temperature, generator, hints[part]))
         kept += [logits] * keep_logits
     columns = {field.name: torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Proposal)}

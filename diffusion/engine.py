@@ -131,12 +131,11 @@ class ResidentEngine:
             message = f"the model {self.name} completes code and takes no instructions, so it cannot edit"
             hint = f"choose a chat model: {', '.join(chat_profiles())}, or a server; see `midfill model list`"
             raise EngineError(message, hint, "unsupported")
-        tasks, prompt = self.tasks, self.tasks.prompt(request)
-        task = tasks.task(request, prompt)
+        tasks, task = self.tasks, self.tasks.task(request)
         events: Iterator[infill.Draft | Outcome] = infill.fill(task, desk, limits)
         if request.decoding == "left-to-right":
             events = left_to_right.fill(task, desk, limits)
-        return Begun(events=events, text=lambda ids: tasks.text(request, prompt, ids))
+        return Begun(events=events, text=lambda ids: tasks.text(request, task.prompt, ids))
 
     def _result(
         self, request: FillRequest | EditRequest, work: Begun, outcome: Outcome, cost: Cost, tally: Tally

@@ -60,8 +60,7 @@ def native(
     prefix, suffix = normalise(request.prefix), normalise(request.suffix)
     blanks = _blanks(prefix)
     forced = "" if blanks else _unfinished(prefix)
-    if forced and not can_spell(forced):
-        forced = ""
+    forced = forced if can_spell(forced) else ""
     lines = _lines(prefix[: len(prefix) - len(blanks or forced)])
     layout = profile.layout
     # The window's share is fixed, or it would move whenever the context changes its length. The line being typed takes

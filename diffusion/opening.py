@@ -204,13 +204,13 @@ def opened(task: Task, desk: Desk) -> Opened:
     else:
         sampler = desk.profile.sampler
         chosen = likeliest(probabilities, sampler.lengths, task.candidates, sampler.length_mass, shortest)
-    seen = task.rules.apply(raw, places == 0).log_softmax(-1)
+    seen = task.rules.apply(raw, places).log_softmax(-1)
     begins = seen[0] >= seen[0].max() - BEGIN_MARGIN  # (V,)
-    drafted = seen if not task.prompt.forced else rules.apply(raw, places == rules.first).log_softmax(-1)
+    drafted = seen if not task.prompt.forced else rules.apply(raw, places).log_softmax(-1)
     slot_log_p, likeliest_ids = drafted.max(-1)
     slot = (*spelled.ids, *likeliest_ids[len(spelled.ids) :].tolist())
     checked = [
-        _checked(hint, task.rules.apply(model.logits(row[: len(hint)]), places[: len(hint)] == 0), begins, model)
+        _checked(hint, task.rules.apply(model.logits(row[: len(hint)]), places[: len(hint)]), begins, model)
         for hint, row in zip(task.hints, hidden[1:], strict=True)
     ]
     return Opened(

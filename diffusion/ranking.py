@@ -152,7 +152,7 @@ def read(
     places = torch.arange(longest, device=targets.device).expand_as(targets)
     lengths = torch.tensor([len(row) for row in rows], device=targets.device)
     real = places < lengths[:, None]
-    hidden, wanted, first = torch.cat((ahead, rest), 1)[real], targets[real], (places == 0)[real]  # (N, H), (N,), (N,)
+    hidden, wanted, places = torch.cat((ahead, rest), 1)[real], targets[real], places[real]  # (N, H), (N,), (N,)
     log_p, best, best_log_p = [], [], []
     for start in range(0, len(hidden), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)
@@ -160,7 +160,7 @@ def read(
         total = logits.logsumexp(-1)
         log_p.append(logits.gather(-1, wanted[part, None])[:, 0] - total)
         if rules is not None:
-            top = rules.apply(logits, first[part]).max(-1)
+            top = rules.apply(logits, places[part]).max(-1)
             best.append(top.indices)
             best_log_p.append(top.values - total)
     gained: list[float] = torch.cat(log_p).double().cpu().tolist()

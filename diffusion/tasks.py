@@ -40,12 +40,9 @@ class Tasks:
         self._special = (ids < profile.specials) | (ids >= len(vocabulary))
         self._newline = torch.isin(ids, torch.tensor(sorted(vocabulary.newline_ids), device=device))
 
-    def prompt(self, request: FillRequest) -> Prompt:
-        """`request` in ids."""
-        return layouts.native(request, self._vocabulary, self._profile, self._typed.can_spell)
-
-    def task(self, request: FillRequest, prompt: Prompt) -> Task:
-        """What there is to fill. `prompt`: that of `request`."""
+    def task(self, request: FillRequest) -> Task:
+        """What `request` wants to be filled, with its prompt."""
+        prompt = layouts.native(request, self._vocabulary, self._profile, self._typed.can_spell)
         one_line = request.mode == "line"
         banned = self._special | self._newline if one_line else self._special
         width = self._profile.layout.line_width if one_line else self._profile.layout.block_width
@@ -104,7 +101,6 @@ class Tasks:
         typed = "" if rewritten else prefix[line:].removesuffix(prompt.forced)
         quote = string_at_start(prefix)
 
-        @cache
         def defects(written: str) -> int:
             text = prefix[:line] + typed + written + suffix
             return balance(text, request.language, quote=quote, typed=line).defects

@@ -104,14 +104,14 @@ class Calibrator(ResidentEngine):
         (outcome,) = (e for e in infill.fill(task, desk, Limits()) if isinstance(e, Outcome))
         wanted = (task.prompt.held_back + hole.middle).rstrip()
         for middle, evidence in zip(outcome.middles, ranking.features(outcome.middles), strict=True):
-            if (text := self._vocabulary.decode(middle.ids)).strip() and text.startswith(task.prompt.forced):
-                return evidence, text.rstrip() == wanted
+            answer = self.tasks.text(hole.request, task.prompt, middle.ids)
+            if answer and answer[0].strip():
+                return evidence, self._vocabulary.decode(middle.ids).rstrip() == wanted
         return None
 
     def _prepared(self, hole: Hole) -> tuple[Task, Desk]:
-        prompt = self.tasks.prompt(hole.request)
         desk = Desk(model=self._model, cache=self._model.new_cache(), profile=self._profile, tally=Tally())
-        return self.tasks.task(hole.request, prompt), desk
+        return self.tasks.task(hole.request), desk
 
 
 def calibrate(profile_name: str, found: Sequence[Hole]) -> tuple[Calibration, list[float], list[bool]]:

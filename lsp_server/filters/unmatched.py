@@ -22,7 +22,7 @@ _VOID = frozenset(
 def unmatched(text: str, request: FillRequest) -> str | Rejected:
     typed = request.prefix.rfind("\n") + 1
     whole = balance(request.prefix + request.suffix, request.language, typed=typed)
-    brackets = not (whole.closed or whole.misfits or whole.opened) and whole.comment is None
+    brackets = not whole.defects and whole.comment is None
     tags = request.language in MARKUP and _tags(request.prefix + request.suffix) == ([], [])
     if not text.strip() or not (brackets or tags):
         return text

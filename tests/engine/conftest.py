@@ -9,7 +9,10 @@ import pytest
 import torch
 from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion
 
+from diffusion.api import FillRequest
+from diffusion.engine import ResidentEngine
 from diffusion.model import ResidentModel, assemble
+from diffusion.opening import Desk, Tally, Task
 from diffusion.profiles import ModelProfile, load_profile
 from diffusion.training.export import library_config, library_weights
 from diffusion.training.network import Network, Size
@@ -31,6 +34,14 @@ class Tiny:
     network: Network
     library: DiffusionGemmaForBlockDiffusion
     model: ResidentModel
+
+
+def prepared(engine: ResidentEngine, tiny: Tiny, asked: FillRequest) -> tuple[Task, Desk]:
+    """What the engine has before it on a request, its prompt encoded."""
+    task = engine.tasks.task(asked)
+    desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=tiny.profile, tally=Tally())
+    tiny.model.encode(task.prompt.encoder, desk.cache)
+    return task, desk
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from diffusion import infill, layouts, opening, ranking
+from diffusion import infill, opening, ranking
 from diffusion.api import FillRequest, Result
 from diffusion.engine import ResidentEngine
 from diffusion.opening import Desk, Tally, Task
@@ -22,9 +22,8 @@ def prepared(tiny: Tiny, prefix: str, corrections: int = 1) -> tuple[Task, Desk]
     asked = FillRequest(
         id="1", prefix=prefix, suffix="\n\nf(1)\n", language="python", length_of="1234567", corrections=corrections
     )
-    prompt = layouts.native(asked, tiny.vocabulary, tiny.profile)
     desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=tiny.profile, tally=Tally())
-    task = ResidentEngine(tiny.profile, tiny.vocabulary, tiny.model).tasks.task(asked, prompt)
+    task = ResidentEngine(tiny.profile, tiny.vocabulary, tiny.model).tasks.task(asked)
     return replace(task, drafted=False), desk  # a good draft would end the fill before there is anything to correct
 
 
@@ -84,7 +83,7 @@ def test_a_trace_tells_what_the_answer_was_chosen_from(tiny: Tiny, doubtful: Non
     profile = replace(tiny.profile, sampler=replace(tiny.profile.sampler, corrections=1))
     engine = ResidentEngine(profile, tiny.vocabulary, tiny.model)
     asked = FillRequest(id="1", prefix="x = ", suffix="\n", language="python", length_of="12345", starts=("12345",))
-    assert engine.tasks.task(asked, layouts.native(asked, tiny.vocabulary, profile)).corrections == 1
+    assert engine.tasks.task(asked).corrections == 1
     (plain,) = engine.fill(asked)
     (traced,) = engine.fill(replace(asked, trace=True))
     assert isinstance(plain, Result) and isinstance(traced, Result) and traced.trace is not None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from diffusion import infill, layouts
+from diffusion import infill
 from diffusion.api import Draft, FillRequest, Result
 from diffusion.engine import ResidentEngine
 from diffusion.profiles import FEATURES, Calibration
@@ -103,7 +103,7 @@ def test_a_known_length_is_counted_in_ids_with_what_is_held_back(engine: Residen
     """Digits are single ids; on a blank line the newline and the indentation are one more, else what is forced is."""
     for marked, length in (("x =  │\n", 5), ("x = │\n", 6), ("if a:\n    │\n", 6)):
         asked = request(marked, length_of="12345")
-        assert engine.tasks.task(asked, layouts.native(asked, tiny.vocabulary, tiny.profile)).length == length
+        assert engine.tasks.task(asked).length == length
 
 
 def test_a_middle_longer_than_the_slot_goes_on_in_the_next(engine: ResidentEngine) -> None:

@@ -12,12 +12,12 @@ from diffusion import blocks, layouts, left_to_right
 from diffusion.api import Candidate, FillRequest, Result
 from diffusion.engine import ResidentEngine
 from diffusion.left_to_right import BEGINNINGS, BEHIND, LINE_BEGINNINGS, LINE_BREAKS, MAX_IDS, Line, beginnings, lines
-from diffusion.opening import Desk, Tally, Task, opened
+from diffusion.opening import Desk, Task, opened
 from diffusion.profiles import FEATURES, Calibration
 from diffusion.samplers import BANNED
 from diffusion.stopping import Limits
 
-from .conftest import Tiny
+from .conftest import Tiny, prepared
 from .test_copying import naive
 
 
@@ -119,10 +119,7 @@ def test_a_deadline_gives_what_there_is_and_a_cancelled_one_nothing(engine: Resi
 
 
 def desk_and_task(engine: ResidentEngine, tiny: Tiny, marked: str) -> tuple[Desk, Task]:
-    asked = request(marked, decoding="diffusion")
-    desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=tiny.profile, tally=Tally())
-    task = engine.tasks.task(asked, layouts.native(asked, tiny.vocabulary, tiny.profile))
-    desk.encode(task.prompt.encoder)
+    task, desk = prepared(engine, tiny, request(marked, decoding="diffusion"))
     return desk, task
 
 
@@ -196,7 +193,7 @@ def test_a_line_ends_where_the_cursors_line_goes_on(engine: ResidentEngine, tiny
     texts = tiny.vocabulary.texts
 
     def ends(asked: FillRequest) -> set[str]:
-        task = engine.tasks.task(asked, engine.tasks.prompt(asked))
+        task = engine.tasks.task(asked)
         return {texts[token] for token in task.ends.nonzero()[:, 0].tolist()}
 
     lines_and_file = {texts[token] for token in tiny.vocabulary.newline_ids} | {""}

@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 import torch
 
-from diffusion import infill, layouts, opening, ranking
+from diffusion import infill, opening, ranking
 from diffusion.api import FillRequest, Result
 from diffusion.canvas import closed_canvas
 from diffusion.denoise import Rules, denoise
 from diffusion.engine import ResidentEngine
-from diffusion.opening import Desk, Tally, Task
+from diffusion.opening import Desk, Task
 from diffusion.ranking import Outcome
 from diffusion.stopping import Limits
 from diffusion.tasks import STARTS
 
-from .conftest import Tiny
+from .conftest import Tiny, prepared
 from .test_copying import naive
 
 
@@ -29,13 +29,6 @@ def engine(tiny: Tiny) -> ResidentEngine:
 
 def request(**more) -> FillRequest:  # type: ignore[no-untyped-def]
     return FillRequest(id="1", prefix="def f(a):\n    return ", suffix="\n\nf(1)\n", language="python", **more)
-
-
-def prepared(engine: ResidentEngine, tiny: Tiny, asked: FillRequest) -> tuple[Task, Desk]:
-    prompt = layouts.native(asked, tiny.vocabulary, tiny.profile)
-    desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=tiny.profile, tally=Tally())
-    tiny.model.encode(prompt.encoder, desk.cache)
-    return engine.tasks.task(asked, prompt), desk
 
 
 def outcome(task: Task, desk: Desk) -> Outcome:
@@ -56,7 +49,7 @@ def what_it_would_write(task: Task, desk: Desk, tiny: Tiny) -> tuple[int, ...]:
     assert length
     canvas = closed_canvas(opening.first_canvas(task, desk), length, task.width)
     hidden = tiny.model.decode(tiny.model.tensor([canvas.ids]), tiny.model.tensor([canvas.positions]), desk.cache)
-    logits = task.rules.apply(tiny.model.logits(hidden[0, :length]), torch.arange(length) == 0)
+    logits = task.rules.apply(tiny.model.logits(hidden[0, :length]), torch.arange(length))
     return tuple(logits.argmax(-1).tolist())
 
 

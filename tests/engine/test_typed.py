@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from diffusion import infill, opening
 from diffusion.api import FillRequest, Result
 from diffusion.engine import ResidentEngine
-from diffusion.opening import Desk, Tally, Task
+from diffusion.opening import Desk, Task
 from diffusion.ranking import Outcome
 from diffusion.spelling import SPELLED, Typed
 from diffusion.stopping import Limits
 
-from .conftest import Tiny
+from .conftest import Tiny, prepared
 
 
 @pytest.fixture(scope="module")
@@ -26,13 +26,10 @@ def engine(tiny: Tiny) -> ResidentEngine:
     return ResidentEngine(tiny.profile, tiny.vocabulary, tiny.model)
 
 
-def prepared(engine: ResidentEngine, tiny: Tiny, marked: str, **more) -> tuple[Task, Desk]:  # type: ignore[no-untyped-def]
+def at_cursor(engine: ResidentEngine, tiny: Tiny, marked: str, **more) -> tuple[Task, Desk]:  # type: ignore[no-untyped-def]
     prefix, suffix = marked.split("│")
     asked = FillRequest(id="1", prefix=prefix, suffix=suffix, **{"language": "python", **more})
-    prompt = engine.tasks.prompt(asked)
-    desk = Desk(model=tiny.model, cache=tiny.model.new_cache(), profile=tiny.profile, tally=Tally())
-    desk.encode(prompt.encoder)
-    return engine.tasks.task(asked, prompt), desk
+    return prepared(engine, tiny, asked)
 
 
 @settings(max_examples=40)
@@ -44,7 +41,7 @@ def prepared(engine: ResidentEngine, tiny: Tiny, marked: str, **more) -> tuple[T
 def test_every_middle_begins_with_what_is_typed(
     engine: ResidentEngine, tiny: Tiny, typed: str, mode: str, starts: list[str]
 ) -> None:
-    task, desk = prepared(
+    task, desk = at_cursor(
         engine, tiny, f"def f(a):\n    b = a{typed}│\n    return b\n", mode=mode, n=3, starts=tuple(starts)
     )
     (last,) = (event for event in infill.fill(task, desk, Limits()) if isinstance(event, Outcome))
@@ -56,7 +53,7 @@ def test_every_middle_begins_with_what_is_typed(
 @pytest.mark.parametrize("marked", ["x = se│\n", "f(│)\n", "self.zqj│\n", "x = 1.│\n", "import os\nimpo│\n"])
 def test_what_is_typed_is_spelled_as_the_encoder_likes_best(engine: ResidentEngine, tiny: Tiny, marked: str) -> None:
     """The library's forward over the whole text is the oracle, and a loop over all ids."""
-    task, desk = prepared(engine, tiny, marked)
+    task, desk = at_cursor(engine, tiny, marked)
     task = replace(task, copies=None)
     spelled, texts = opening.opened(task, desk).spelled, tiny.vocabulary.texts
     left, ids, log_p = task.prompt.forced, list[int](), 0.0
@@ -80,7 +77,7 @@ def test_what_is_typed_is_spelled_as_the_encoder_likes_best(engine: ResidentEngi
 
 
 def test_the_cursor_may_be_anywhere_in_a_word_and_the_prompt_stays(engine: ResidentEngine, tiny: Tiny) -> None:
-    prompts = [prepared(engine, tiny, f"import os\nx = {typed}│\n")[0].prompt for typed in ("", "p", "pa", "path")]
+    prompts = [at_cursor(engine, tiny, f"import os\nx = {typed}│\n")[0].prompt for typed in ("", "p", "pa", "path")]
     assert len({prompt.encoder for prompt in prompts}) == 1
 
 

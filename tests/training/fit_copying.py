@@ -17,7 +17,6 @@ from pathlib import Path
 
 import torch
 
-from diffusion import layouts
 from diffusion.copying import Copies
 from diffusion.denoise import Rules
 from diffusion.engine import ResidentEngine, load
@@ -32,7 +31,7 @@ ROUNDS = 60
 def seen(engine: ResidentEngine, hole: Hole) -> Iterator[tuple[int, float, float]]:
     """Per id of the true middle: so many ids before it agree with a place elsewhere, the probability by the model, and
     that of the copies."""
-    prompt = layouts.native(hole.request, engine._vocabulary, engine._profile)
+    prompt = engine.tasks.task(hole.request).prompt
     cache = engine._model.new_cache()
     engine._model.encode(prompt.encoder, cache)
     middle = engine.tasks.ids(prompt, hole.middle)
